@@ -1,6 +1,7 @@
 """Snapshots of etcd, requested from a server that requires a client certificate."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,6 +20,7 @@ from pergola.operator.run.snapshot import SnapshotFailed, server_of, take
 from pergola.operator.virtual_cluster import Reach
 from pergola.pki import Authority, Template
 from pergola.secrets_manager import Generated, ManagedSecret
+from tests.support.documented.symptoms import symptom
 from tests.support.garden import landscape
 
 HOST = "virtual-garden-etcd-main-client.garden"
@@ -112,8 +114,9 @@ async def test_an_answer_other_than_success_is_an_error(
     server = BackupRestore(authority, tmp_path)
     server.status = 500
     async with server.serving() as port:
-        with pytest.raises(SnapshotFailed, match=r"ETCD snapshot: https://127.*500: no space"):
+        with pytest.raises(SnapshotFailed, match=symptom("The etcd cannot be backed up")) as seen:
             await take(of(authority), to(port))
+        assert re.search(r"https://127.*500: no space", str(seen.value))
 
 
 async def test_a_server_that_does_not_answer_is_an_error(authority: Authority) -> None:

@@ -26,6 +26,7 @@ from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.testing.extension_site import hang
 from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
+from tests.support.documented.symptoms import symptom
 from tests.support.garden import BACKED_UP, GARDEN, landscape
 from tests.support.garden_extensions import (
     CLOCK,
@@ -177,7 +178,7 @@ async def test_a_bucket_of_a_seed_with_the_same_name_is_neither_adopted_nor_dele
     spec = {"type": "local", "region": "r", "class": "seed", "secretRef": {"name": "s"}}
     await runtime.create(resource(BACKUP_BUCKET, BUCKET, spec))
     caller = Caller(client, CLOCK)
-    with pytest.raises(OperatorError, match=r"BackupBucket bucket exists, but its spec.class"):
+    with pytest.raises(OperatorError, match=symptom("An object belongs to somebody else")):
         await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
     await backup_tasks.destroy_bucket(caller, landscape(BACKED_UP))
     assert client.taken() == []

@@ -27,6 +27,7 @@ from pergola.operator.reconcile.extension_resources.caller import Caller
 from pergola.operator.reconcile.extension_resources.dns import ORIGIN
 from pergola.testing.waiting import PATIENCE, running
 from pergola.testing.world import RecordingClient
+from tests.support.documented.symptoms import symptom
 from tests.support.garden import landscape
 from tests.support.garden_extensions import (
     CLOCK,
@@ -69,7 +70,7 @@ async def test_the_address_of_the_gateway_is_awaited(
         }
     )
     assert await notes.get() == "its load balancer has no address"
-    with pytest.raises(ObjectNotReady, match="its load balancer has no address"):
+    with pytest.raises(ObjectNotReady, match=symptom("The load balancer has no address")):
         await wait_for_address(await garden_run(client, client, landscape()), 5)
     status = {"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example.org"}]}}}
     await runtime.patch(SERVICE, SERVICE_KEY, status, subresource="status")

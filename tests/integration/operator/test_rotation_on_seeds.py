@@ -30,6 +30,7 @@ from pergola.sandbox import API_ONLY, Sandbox
 from pergola.testing.crds import definition, install_operator_crds, serve
 from pergola.testing.shared import private
 from pergola.testing.world import RecordingClient
+from tests.support.documented.symptoms import symptom
 from tests.support.dying import killed_after
 from tests.support.garden import landscape
 from tests.support.garden_run import Notes, garden_run
@@ -194,7 +195,7 @@ async def test_a_seed_with_another_operation_stops_the_requests_to_all_seeds(
     await create_seeds(client, 3, s1={OPERATION: "reconcile"})
     client.taken()
     run = await a_run(client)
-    with pytest.raises(SeedsBusy, match=r"error annotating seed s1: already annotated with"):
+    with pytest.raises(SeedsBusy, match=symptom("A rotation does not start in the Seeds")):
         await requests.annotate(run, LOCAL, SEEDS, REQUEST)
     assert client.taken() == []
 

@@ -1,6 +1,7 @@
 """The approver of kubelets' certificates, with a real API server and signer: spec 11 §3.1."""
 
 import base64
+import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
@@ -32,6 +33,7 @@ from tests.support.certificate_site import (
     certificate_site,
     conditions,
 )
+from tests.support.documented.symptoms import symptom
 from tests.support.service_accounts import until_allowed
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "csr-approver"
@@ -413,7 +415,8 @@ async def test_the_example_does_what_its_readme_says(site: Site) -> None:
         right, wrong = map(Key.of, requests)
         assert (right.name, wrong.name) == ("demo-right", "demo-wrong")
         await until(site.client, CSR, right, lambda c: bool(c["status"].get("certificate")))
-        assert "IP addresses in CSR do not match" in await site.denial(wrong)
+        denial = await site.denial(wrong)
+        assert re.search(symptom("The certificate of a kubelet is denied"), denial)
         event = await site.event("demo-node")
     assert event["note"].startswith("denied the csr demo-wrong: IP addresses in CSR")
     for obj in objects:

@@ -1,5 +1,6 @@
 """Applying, finishing a run, merging and conditions: spec 10 §4.8, §4.9, §5 and §6."""
 
+import re
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from pergola.sandbox.node.configuration import PAUSE_IMAGE
 from pergola.testing.crds import definition
 from pergola.testing.namespaces import clear_namespace
 from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
+from tests.support.documented.symptoms import symptom
 from tests.support.logs import captured_logs
 
 ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
@@ -138,9 +140,8 @@ async def test_an_object_waits_for_a_foreign_namespace_without_an_error(world: W
     with captured_logs(controlling) as logs:
         await world.start()
         await world.create("demo", config_map("greeting", later))
-        await world.until(
-            "demo", lambda r: f'namespaces "{later}" not found' in message(r, "ResourcesApplied")
-        )
+        said = re.compile(symptom("A namespace is missing"))
+        await world.until("demo", lambda r: bool(said.search(message(r, "ResourcesApplied"))))
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": later}}
         await world.client.create(namespace)
         await world.applied("demo")

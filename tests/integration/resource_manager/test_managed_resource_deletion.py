@@ -1,6 +1,7 @@
 """Deleting and releasing objects, deleting ManagedResources: spec 10 §4.6, §4.7 and §4.10."""
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,6 +30,7 @@ from pergola.api.objects import (
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.runtime.clock import FakeClock
 from pergola.testing.world import World, condition, has, is_applied, message
+from tests.support.documented.symptoms import symptom
 from tests.support.objects import warning
 
 STUCK = "example.org/stuck"
@@ -406,6 +408,7 @@ async def test_an_object_with_a_blocked_deletion_is_named_and_keeps_the_finalize
     await world.delete("demo")
     pending = await world.until("demo", lambda r: STUCK in message(r, "ResourcesApplied"))
     assert f'"v1/ConfigMap/{world.namespace}/a"' in message(pending, "ResourcesApplied")
+    assert re.search(symptom("A deletion does not end"), message(pending, "ResourcesApplied"))
     assert finalizers_of(pending) == [marks.FINALIZER]
     await unblock(world, "a")
     await world.until_gone(MANAGED_RESOURCE, world.key("demo"))

@@ -1,5 +1,6 @@
 """An API group that does not answer concerns only its own objects (spec 10 B10)."""
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.testing.world import World, has, is_applied, message
+from tests.support.documented.symptoms import symptom
 
 API_SERVICE = GroupVersionKind("apiregistration.k8s.io", "v1", "APIService")
 APPLIED = "ResourcesApplied"
@@ -54,6 +56,7 @@ async def test_the_objects_of_other_groups_are_applied_and_repaired(
 
     assert f'"{group}/v1/Widget/{world.namespace}/w"' in message(failed, APPLIED)
     assert f"API group {group}/v1 does not answer" in message(failed, APPLIED)
+    assert re.search(symptom("An API group does not answer"), message(failed, APPLIED))
     await world.client.patch(CONFIG_MAP, world.key("a"), {"data": {"text": "bye"}})
     await world.until_object(CONFIG_MAP, world.key("a"), lambda o: o["data"] == {"text": "hello"})
 

@@ -1,6 +1,7 @@
 """Deletion protection, called by a real API server: spec 12 §14."""
 
 import asyncio
+import re
 import secrets
 
 import pytest
@@ -12,6 +13,7 @@ from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
 from pergola.testing.crds import definition
 from pergola.testing.waiting import PATIENCE, until, until_gone
+from tests.support.documented.symptoms import symptom
 from tests.support.webhook_site import WebhookSite, pod, valid
 
 EXTENSIONS = "extensions.gardener.cloud"
@@ -155,8 +157,11 @@ async def test_deleting_all_definitions_requires_confirmation_only_of_protected_
             await confirm(runtime, CRD, key)
     # By label, so that a wrong answer does not delete definitions of other tests.
     mine = f"suite=deletion,{marks.DELETION_PROTECTED}=true"
-    with pytest.raises(Forbidden, match=rf"CustomResourceDefinition ({two.name} )?has none"):
+    with pytest.raises(
+        Forbidden, match=rf"CustomResourceDefinition ({two.name} )?has none"
+    ) as seen:
         await runtime.ask("DELETE", CRD, Key("", ""), labelSelector=mine)
+    assert re.search(symptom("A protected object is not deleted"), str(seen.value))
     for key in (one, two, free):
         assert deletion_timestamp_of(await runtime.client.get(CRD, key)) is None
     await confirm(runtime, CRD, two)

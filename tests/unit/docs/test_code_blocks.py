@@ -386,6 +386,7 @@ BLOCK_CHECKS: Final[Mapping[str, tuple[Callable[[Block], None], ...]]] = {
     "promql": (has_queries_of_existing_metrics,),
     "python": (has_imports_that_exist,),
     "sh": (is_readable_by_a_shell, has_commands_that_exist),
+    "symptom": (),  # checked by the tests that produce it
     "text": (has_texts_of_the_source,),
     "toml": (has_entry_points_of_the_examples,),
     "yaml": (),  # checked by the tests below

@@ -1,6 +1,7 @@
 """Extensions of a Garden on real API servers, with charts from a real registry (spec 21 §13)."""
 
 import base64
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ from pergola.sandbox.registry import PASSWORD, USER, Registry, registry
 from pergola.testing.waiting import until, until_gone
 from tests.support.care_site import template
 from tests.support.chart_files import write_chart
+from tests.support.documented.symptoms import symptom
 from tests.support.extension_garden import (
     DEPLOYMENT,
     GENERIC,
@@ -114,7 +116,7 @@ async def test_extensions_are_installed_once_a_garden_exists(
 
         await garden.create_garden()
         failed = await garden.condition("dns", "Installed", "False", "ReconcileFailed")
-        assert failed["message"] == "garden is not yet successfully reconciled"
+        assert re.fullmatch(symptom("An Extension waits for the Garden"), failed["message"])
         await garden.reconciled()
 
         installed = await garden.condition("dns", "Installed", "True", "ReconcileSuccessful")

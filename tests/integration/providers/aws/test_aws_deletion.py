@@ -21,6 +21,7 @@ from pergola.sandbox.aws.world import Network, everything, managed_config, tags_
 from tests.support.aws.flows import Flows, MortalAws, creation, deletion
 from tests.support.aws.picture import differences
 from tests.support.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
+from tests.support.documented.symptoms import symptom
 
 REGION = "eu-west-1"
 CLUSTER_TAG = f"kubernetes.io/cluster/{TECHNICAL_ID}"
@@ -404,6 +405,7 @@ async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command_t
     await cluster.run(deletion)
 
     assert f"revoke-security-group-ingress --group-id {group}" in str(caught.value)
+    assert re.search(symptom("A security group cannot be deleted"), str(caught.value))
     assert balancer in str(caught.value)
     assert "ec2 DeleteSecurityGroup" not in refused
     assert "ec2 RevokeSecurityGroupIngress" not in refused

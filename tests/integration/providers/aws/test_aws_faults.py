@@ -17,6 +17,7 @@ from pergola.sandbox.aws.world import managed_config
 from tests.support.aws.flows import Flows, MortalAws, creation, deletion
 from tests.support.aws.picture import differences
 from tests.support.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
+from tests.support.documented.symptoms import symptom
 from tools.soak import in_soak
 
 REGION = "eu-west-1"
@@ -177,7 +178,7 @@ async def test_an_exhausted_quota_is_reported_as_such(
 ) -> None:
     mortal.exhaust("AllocateAddress")
 
-    with pytest.raises(FlowFailed, match="a quota of the account is exhausted"):
+    with pytest.raises(FlowFailed, match=symptom("A quota is used up")):
         await known.cluster.run(creation)
     await known.cluster.run(creation)
 
@@ -189,13 +190,13 @@ async def test_credentials_may_expire_anywhere(
     mortal: MortalAws, known: Undisturbed, after: int
 ) -> None:
     mortal.arm(after, mortal.expire)
-    with pytest.raises(FlowFailed, match="AWS does not accept the credentials"):
+    with pytest.raises(FlowFailed, match=symptom("AWS does not accept the credentials")):
         await known.cluster.run(creation)
     mortal.heal()
     await known.cluster.run(creation)
     await known.is_whole()
     mortal.arm(after // 2 + 1, mortal.expire)
-    with pytest.raises(FlowFailed, match="AWS does not accept the credentials"):
+    with pytest.raises(FlowFailed, match=symptom("AWS does not accept the credentials")):
         await known.cluster.run(deletion)
     mortal.heal()
     await known.cluster.run(deletion)

@@ -22,6 +22,7 @@ from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
 from pergola.sandbox.aws.world import Network
 from tests.support.aws.flows import Flows, MortalAws
 from tests.support.aws.steps import OTHER_PUBLIC_KEY, TECHNICAL_ID, StepsOf
+from tests.support.documented.symptoms import symptom
 
 NAME = f"{TECHNICAL_ID}-ssh-publickey"
 REPLACED = ["ec2 DeleteKeyPair", "ec2 ImportKeyPair"]
@@ -209,7 +210,7 @@ async def test_a_key_pair_of_the_user_with_the_name_of_the_cluster_is_reported_a
     else:
         aws.before("ImportKeyPair", first)
 
-    with pytest.raises(FlowFailed, match=r"there is a key pair .* delete it, or import it under"):
+    with pytest.raises(FlowFailed, match=symptom("A key pair exists already")):
         await cluster.ensure(key_pair.steps)
 
     (before,) = await client.pages("ec2", "DescribeKeyPairs", "KeyPairs", KeyNames=[NAME])

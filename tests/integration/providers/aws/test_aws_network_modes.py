@@ -1,5 +1,6 @@
 """Networks in existing VPCs, private ones, with IPv6, and with faults (spec 30 §3.4-3.6, §4.2)."""
 
+import re
 from typing import Final
 
 import pytest
@@ -27,6 +28,7 @@ from tests.support.aws.networks import (
     with_zone,
 )
 from tests.support.aws.steps import TECHNICAL_ID, StepsOf
+from tests.support.documented.symptoms import symptom
 
 REGION: Final = "eu-west-1"
 ZONE: Final = f"{REGION}a"
@@ -98,8 +100,9 @@ async def test_an_unsuitable_vpc_is_refused(
 async def test_a_missing_vpc_is_named(aws: CorrectedAws, client: AwsClient) -> None:
     found = cluster(client, managed_config(REGION, vpc="vpc-0123"))
 
-    with pytest.raises(FlowFailed, match="VPC vpc-0123 has not been found in eu-west-1"):
+    with pytest.raises(FlowFailed, match="VPC vpc-0123 has not been found in eu-west-1") as seen:
         await found.ensure(network_steps)
+    assert re.search(symptom("The VPC is not found"), str(seen.value))
 
     assert aws.writes() == []
 
@@ -352,8 +355,9 @@ async def test_an_occupied_ipv4_range_is_reported(client: AwsClient) -> None:
     await found.network.add_egress_only_gateway()
     await found.network.add_subnet("workers", "a")
 
-    with pytest.raises(FlowFailed, match=r"InvalidSubnet\.Conflict.*10\.180\.0\.0/24"):
+    with pytest.raises(FlowFailed, match=r"InvalidSubnet\.Conflict.*10\.180\.0\.0/24") as seen:
         await found.ensure(network_steps)
+    assert re.search(symptom("The ranges of subnets overlap"), str(seen.value))
 
 
 @pytest.mark.soak("aws")
