@@ -14,6 +14,7 @@ from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, finalizers_of, name_of
 from pergola.api.operator_config import API_VERSION, KIND
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.cli.garden.operator_settings import settings_in
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.operator.run.build import IDENTITY
@@ -156,7 +157,12 @@ async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
         "kind": KIND,
         "featureGates": {"RemoveVali": True},
     }
-    values: JsonObject = {"config": config, "imageVectorOverwrite": vector}
+    values: JsonObject = {
+        "config": config,
+        "image": {"repository": "a.example/own", "tag": "2"},
+        "imageRegistry": "copies.example",
+        "imageVectorOverwrite": vector,
+    }
     chart = await asyncio.to_thread(OperatorChart.rendered, CHART, values)
     applied = [*chart.of("ConfigMap"), chart.one("Deployment")]
     for obj in applied:
@@ -176,6 +182,17 @@ async def test_a_plan_uses_the_settings_of_the_running_operator(
     assert plan["configuration"] == f"ConfigMap garden/{file}, used by {deployment}"
     tasks = {task["name"]: task for task in plan["tasks"]}
     assert tasks["Deploying Vali"]["why"] == "the feature gate RemoveVali is on"
+
+
+async def test_a_plan_has_the_images_of_the_running_operator(
+    runtime: Client, installed: OperatorChart
+) -> None:
+    images = (await settings_in(runtime)).images
+
+    own = images.find("gardener-resource-manager", version="v1.150.0")
+    assert own == installed.container["image"] == "copies.example/a.example/own:2"
+    assert images.find("gardener-scheduler") == "registry.test/scheduler:v1"
+    assert images.find("gardener-apiserver", version="v1.150.0").startswith("copies.example/")
 
 
 @pytest.mark.soak("commands")
