@@ -1,7 +1,8 @@
-"""Helm adopts, upgrades and removes the resource manager on a real node with its chart."""
+"""Helm adopts, upgrades, rolls back and removes the resource manager on a real node."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -14,8 +15,9 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.sandbox.helm import helm
 from pergola.testing.waiting import until, until_gone
-from tests.support.charts import RESOURCE_MANAGER
+from tests.support.charts import RESOURCE_MANAGER, with_image
 from tests.support.deployed_manager import MANAGER, install, recovered
+from tests.support.previous_chart import previous_chart
 
 pytestmark = [
     pytest.mark.soak("node"),
@@ -23,6 +25,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]  # Helm and the image may have to be built
 
+WAIT: Final = ("--wait", "--timeout", "5m")
 # A policy denies all traffic in the namespace that the chart does not allow.
 ISOLATED: Final[JsonObject] = {"networkPolicy": {"enabled": True}}
 DEFINITION: Final = Key("", "managedresources.resources.gardener.cloud")
@@ -32,12 +35,22 @@ def where(sandbox: Sandbox) -> tuple[str, ...]:
     return ("--namespace", MANAGER.namespace, "--kubeconfig", str(sandbox.kubeconfig))
 
 
+async def adopt(sandbox: Sandbox, chart: Path) -> None:
+    """Install a chart over the objects of other tests; its pods need not become ready."""
+    command = ("install", "--take-ownership", MANAGER.name, str(chart))
+    await asyncio.to_thread(helm, *command, *where(sandbox), values=with_image(ISOLATED))
+
+
 async def upgrade(sandbox: Sandbox, values: JsonObject) -> None:
-    """Install or upgrade the chart, and return when all pods are ready."""
-    command = ("upgrade", "--install", "--take-ownership", MANAGER.name)
-    flags = ("--wait", "--timeout", "5m", *where(sandbox))
-    chart = str(RESOURCE_MANAGER.folder)
-    await asyncio.to_thread(helm, *command, chart, *flags, values=values)
+    """Upgrade to the chart, and return when all pods are ready."""
+    command = ("upgrade", MANAGER.name, str(RESOURCE_MANAGER.folder), *WAIT)
+    await asyncio.to_thread(helm, *command, *where(sandbox), values=with_image(values))
+
+
+async def roll_back(sandbox: Sandbox, revision: int) -> None:
+    """Return to a revision of the release, and return when all pods are ready."""
+    command = ("rollback", MANAGER.name, str(revision), *WAIT)
+    await asyncio.to_thread(helm, *command, *where(sandbox))
 
 
 async def remove(sandbox: Sandbox) -> None:
@@ -60,9 +73,11 @@ async def client(breakable_manager: Sandbox) -> AsyncIterator[Client]:
         await install(client)
 
 
-async def test_helm_adopts_upgrades_and_removes_the_resource_manager(
-    breakable_manager: Sandbox, client: Client
+async def test_helm_adopts_upgrades_rolls_back_and_removes_the_resource_manager(
+    breakable_manager: Sandbox, client: Client, tmp_path: Path
 ) -> None:
+    previous = await asyncio.to_thread(previous_chart, RESOURCE_MANAGER.name, tmp_path)
+    await adopt(breakable_manager, previous)
     await upgrade(breakable_manager, ISOLATED)
     await recovered(client)
 
@@ -75,11 +90,14 @@ async def test_helm_adopts_upgrades_and_removes_the_resource_manager(
         client, CONFIG_MAP, MANAGER, lambda obj: "logLevel: debug" in obj["data"]["config.yaml"]
     )
 
+    await roll_back(breakable_manager, 2)
+    await recovered(client)
     for gvk, key in configuration_keys(MANAGER.name):
         await until(client, gvk, key, lambda obj: bool(obj["webhooks"]))
     await remove(breakable_manager)
     for obj in await asyncio.to_thread(RESOURCE_MANAGER.rendered, ISOLATED):
-        await until_gone(client, GroupVersionKind.of(obj), Key.of(obj))
-    assert await client.find(CRD, DEFINITION)
+        if obj["kind"] != CRD.kind:
+            await until_gone(client, GroupVersionKind.of(obj), Key.of(obj))
     for gvk, key in configuration_keys(MANAGER.name):
-        assert await client.find(gvk, key), "the notes of the chart say how to delete it"
+        await until_gone(client, gvk, key)
+    assert await client.find(CRD, DEFINITION)

@@ -21,9 +21,11 @@ from pergola.operator.webhooks.catalog import CONFIGURATION_NAME
 from pergola.sandbox import Sandbox
 from pergola.sandbox.helm import helm, render
 from pergola.testing.waiting import PATIENCE, until, until_gone
+from tests.support.charts import with_image
 from tests.support.deployed_manager import turn
 from tests.support.gardens import GARDENER, MINIMAL, with_values
 from tests.support.operator_chart import OperatorChart
+from tests.support.previous_chart import previous_chart
 
 pytestmark = [pytest.mark.soak("node"), pytest.mark.node]
 
@@ -53,18 +55,21 @@ async def install(
 ) -> AsyncIterator[Install]:
     """Yield a function that installs or upgrades the chart, and remove it at the end."""
     del own_turn
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    metadata: JsonObject = {"name": OPERATOR.namespace, "labels": labels}
     await node_client.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OPERATOR.namespace}},
-        manager=FIELD_MANAGER,
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, manager=FIELD_MANAGER
     )
     await until(
         node_client, CONFIG_MAP, Key(OPERATOR.namespace, "kube-root-ca.crt"), lambda _: True
     )
 
     async def run(values: JsonObject) -> None:
-        command = ("upgrade", "--install", "--take-ownership")
+        command = ("upgrade", "--install")
         flags = ("--wait", "--timeout", "5m", *where(node_sandbox))
-        await asyncio.to_thread(helm, *command, OPERATOR.name, str(CHART), *flags, values=values)
+        await asyncio.to_thread(
+            helm, *command, OPERATOR.name, str(CHART), *flags, values=with_image(values)
+        )
 
     yield run
     await remove(node_sandbox, node_client)
@@ -77,8 +82,9 @@ def where(sandbox: Sandbox) -> tuple[str, ...]:
 async def remove(sandbox: Sandbox, client: Client) -> None:
     flags = ("--ignore-not-found", "--wait", *where(sandbox))
     await asyncio.to_thread(helm, "uninstall", OPERATOR.name, *flags)
-    left = (*configuration_keys(CONFIGURATION_NAME), (SECRET, IDENTITY), (LEASE, LOCK))
-    for gvk, key in left:
+    for gvk, key in configuration_keys(CONFIGURATION_NAME):
+        await until_gone(client, gvk, key)
+    for gvk, key in ((SECRET, IDENTITY), (LEASE, LOCK)):
         with suppress(NotFound):
             await client.delete(gvk, key)
 
@@ -120,7 +126,7 @@ async def test_the_operator_becomes_ready_and_creates_only_its_own_objects(
     await install({})
     await registered(node_client)
 
-    chart = {Identity(GroupVersionKind.of(obj), Key.of(obj)) for obj in render(CHART)}
+    chart = {Identity(GroupVersionKind.of(obj), Key.of(obj)) for obj in render(CHART, with_image())}
     own = {Identity(SECRET, IDENTITY), Identity(LEASE, LOCK)}
     made = await there(node_client) - before
     assert made == own | {each for each in chart if each.gvk in KINDS}
@@ -157,6 +163,24 @@ async def test_a_changed_configuration_replaces_the_pods(
     name = name_of(config.named("gardener-operator-configmap-"))
     volumes = maps_at(new, "spec", "volumes")
     assert name in [volume.get("configMap", {}).get("name") for volume in volumes]
+    await registered(node_client)
+
+
+async def test_a_release_of_the_previous_chart_is_upgraded_rolled_back_and_restored(
+    node_client: Client, node_sandbox: Sandbox, install: Install, tmp_path: Path
+) -> None:
+    previous = await asyncio.to_thread(previous_chart, "operator", tmp_path)
+    chart = (OPERATOR.name, str(previous), *where(node_sandbox))
+    # The node has had the definitions since the first of these tests.
+    await asyncio.to_thread(helm, "install", "--take-ownership", *chart, values=with_image())
+
+    await install({})
+    (upgraded,) = await pods(node_client)
+    await asyncio.to_thread(helm, "rollback", OPERATOR.name, "1", *where(node_sandbox))
+    await until_gone(node_client, POD, Key.of(upgraded))
+    wait = ("--wait", "--timeout", "5m")
+    await asyncio.to_thread(helm, "rollback", OPERATOR.name, "2", *wait, *where(node_sandbox))
+
     await registered(node_client)
 
 

@@ -1,4 +1,4 @@
-"""Helm installs, upgrades and removes the other processes on a real node with their charts.
+"""Helm installs, upgrades, rolls back and removes the other processes on a real node.
 
 One test runs all of them side by side, because they mostly wait for probes.
 """
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from pergola.admission.configurations import configuration_keys
 from pergola.api.kinds import (
     CONFIG_MAP,
     LEASE,
@@ -34,7 +35,8 @@ from pergola.testing.namespaces import clear_namespace, create_namespace
 from pergola.testing.waiting import PATIENCE, until, until_gone
 from tests.support import cluster_api
 from tests.support.admission_site import write_pair
-from tests.support.charts import ALL_CHARTS, ChartCase
+from tests.support.charts import ALL_CHARTS, ChartCase, with_image
+from tests.support.previous_chart import previous_chart
 
 pytestmark = [
     pytest.mark.soak("node"),
@@ -45,7 +47,7 @@ pytestmark = [
 PRIORITY: Final = "gardener-system-900"
 """The PriorityClass of extensions, which exists on every Seed."""
 CERTIFICATE: Final = "pergola-dashboard-tls"
-VALUES: Final[JsonObject] = {"replicas": 1, "networkPolicy": {"enabled": True}}
+VALUES: Final = with_image({"replicas": 1, "networkPolicy": {"enabled": True}})
 STAYS: Final = (CONFIG_MAP, LEASE, SECRET, SERVICE, SERVICE_ACCOUNT)
 """Kinds of objects that could be left in a namespace."""
 
@@ -76,7 +78,7 @@ def process(chart: str, argument: str, change: JsonObject, *, lease: str = "") -
 def extension(chart: str, name: str, *secrets: str) -> Case:
     """Return an extension, which also has a heartbeat and perhaps certificates."""
     argument = "--log-level=debug"
-    case = process(chart, argument, {"args": [argument]}, lease=f"{name}-leader-election")
+    case = process(chart, argument, {"extraArgs": [argument]}, lease=f"{name}-leader-election")
     more = {("Lease", "gardener-extension-heartbeat"), *(("Secret", each) for each in secrets)}
     return case._replace(left=case.left | more)
 
@@ -121,21 +123,30 @@ async def test_helm_installs_upgrades_and_removes_each_process(
 
 
 async def check_life(client: Client, sandbox: Sandbox, case: Case, folder: Path) -> None:
-    """Install a chart, change its configuration, and remove it."""
+    """Upgrade a release of the previous chart, roll it back and forth, and remove it."""
     async with isolated(client, case.chart.name) as namespace:
         await create_certificate(client, namespace, folder / case.chart.name)
         release = Release(client, sandbox.kubeconfig, case, namespace)
         before = await release.there()
-        await release.upgrade(VALUES)
-        old = await release.works()
+        previous = await asyncio.to_thread(
+            previous_chart, case.chart.name, folder / case.chart.name
+        )
+        await release.install(previous, VALUES)
 
         await release.upgrade({**VALUES, **case.change})
-        await until_gone(client, POD, old)
-        new = await client.get(POD, await release.works())
-        assert case.argument in new["spec"]["containers"][0]["args"]
+        upgraded = await release.works()
+        found = await client.get(POD, upgraded)
+        assert case.argument in found["spec"]["containers"][0]["args"]
+
+        await release.roll_back(to=1)
+        await until_gone(client, POD, upgraded)
+        await release.roll_back("--wait", to=2)
+        await release.works()
 
         await release.remove()
         assert await release.there() - before == case.left
+        for gvk, key in configuration_keys(f"gardener-extension-{case.chart.name}"):
+            await until_gone(client, gvk, key)
 
 
 @asynccontextmanager
@@ -172,9 +183,17 @@ class Release(NamedTuple):
     namespace: str
 
     async def upgrade(self, values: JsonObject) -> None:
-        """Install the chart or change its values, and return when its pod is ready."""
+        """Upgrade to the chart with these values, and return when its pod is ready."""
         chart = str(self.case.chart.folder)
-        await self._helm("upgrade", "--install", "it", chart, "--timeout", "5m", values=values)
+        await self._helm("upgrade", "it", chart, "--wait", "--timeout", "5m", values=values)
+
+    async def install(self, chart: Path, values: JsonObject) -> None:
+        """Install another chart; its pods need not become ready."""
+        await self._helm("install", "it", str(chart), values=values)
+
+    async def roll_back(self, *options: str, to: int) -> None:
+        """Return to a revision of the release."""
+        await self._helm("rollback", "it", str(to), "--timeout", "5m", *options)
 
     async def works(self) -> Key:
         """Wait until the pod leads and has read everything that it watches, and return its key."""
@@ -194,7 +213,7 @@ class Release(NamedTuple):
 
     async def remove(self) -> None:
         """Uninstall the chart, and return when its objects are gone."""
-        await self._helm("uninstall", "it")
+        await self._helm("uninstall", "it", "--wait")
         chart, namespace = self.case.chart.folder, self.namespace
         for obj in await asyncio.to_thread(render, chart, VALUES, namespace=namespace):
             await until_gone(self.client, GroupVersionKind.of(obj), Key.of(obj))
@@ -209,7 +228,7 @@ class Release(NamedTuple):
 
     async def _helm(self, *arguments: str, values: JsonObject | None = None) -> None:
         where = ("--namespace", self.namespace, "--kubeconfig", str(self.kubeconfig))
-        await asyncio.to_thread(helm, *arguments, "--wait", *where, values=values)
+        await asyncio.to_thread(helm, *arguments, *where, values=values)
 
     async def _is_ready(self, path: str) -> bool:
         try:

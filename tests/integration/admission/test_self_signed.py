@@ -235,6 +235,8 @@ async def test_a_registration_is_owned_by_the_current_incarnation_of_its_owner(
             await server.reconcile("")
             assert installed.client.taken() == []
         await cluster_client.delete(CLUSTER_ROLE, key)
+    for gvk in (MUTATING, VALIDATING):
+        await until_gone(installed.client, gvk, key)
 
 
 async def test_a_new_authority_is_registered_before_it_signs_anything(
