@@ -11,8 +11,10 @@ import pytest
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.resource_manager_config import ResourceManagerConfiguration, configuration_from
 from pergola.api.schema.structural import schema_of
-from pergola.kube.yaml import parse
+from pergola.kube.yaml import parse, parse_documents
 from pergola.resource_manager.configuration import options
+from pergola.resource_manager.serving import configuration_name
+from pergola.resource_manager.webhooks.installation import Installation
 from pergola.sandbox.helm import HelmError
 from tests.support.chart_schema import strict
 from tests.support.charts import RESOURCE_MANAGER
@@ -281,3 +283,20 @@ def test_a_role_of_the_release_owns_the_webhooks_in_the_same_cluster() -> None:
     assert role in [name_of(each) for each in of("ClusterRole", objects)]
     elsewhere = file(rendered(**TWO_CLUSTERS))
     assert not elsewhere.server.webhooks.self_signed.owner_cluster_role
+
+
+def test_a_process_that_registers_its_webhooks_may_change_no_others() -> None:
+    documents = parse_documents((CHART / "rbac" / "webhooks.yaml").read_text())
+    [role] = [
+        each.value
+        for each in documents
+        if isinstance(each.value, dict) and name_of(each.value) == "pergola:webhooks:self-signed"
+    ]
+
+    names = {
+        name
+        for rule in maps_at(role, "rules")
+        if {"patch", "delete"} & {*rule["verbs"]}
+        for name in rule["resourceNames"]
+    }
+    assert names == {configuration_name(Installation(kind)) for kind in ("runtime", "target")}
