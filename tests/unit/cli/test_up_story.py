@@ -12,6 +12,7 @@ from rich.console import Console
 
 from pergola.cli.up import chapters, progress
 from pergola.cli.up.journal import journal
+from pergola.cli.up.meanwhile import show_without_cluster
 from pergola.cli.up.story import WIDTH, Story, UpError, broken, console, path_of, within
 from pergola.runtime.logging import configure
 from pergola.shipped import EXAMPLES
@@ -37,6 +38,18 @@ def story(*, terminal: bool = False) -> tuple[Story, io.StringIO]:
         file=stream, width=WIDTH, highlight=False, force_terminal=terminal, no_color=terminal
     )
     return Story(plain, chapters=2), stream
+
+
+async def test_while_programs_are_built_commands_without_a_cluster_are_shown() -> None:
+    told, stream = story()
+    await show_without_cluster(told)
+
+    shown = stream.getvalue()
+    assert "pergola explain -f examples/explain\n" in shown
+    assert "pod-scheduler-name changes it" in shown
+    assert "Garden local is valid" in shown
+    assert "Infrastructure shoot--demo--byo/byo is valid" in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH
 
 
 def test_all_lines_fit_into_the_page_without_trailing_spaces() -> None:

@@ -96,6 +96,7 @@ async def _control_plane(tour: "Tour", story: "Story", stack: AsyncExitStack) ->
     from pergola.api.kinds import NODE
     from pergola.api.texts import counted
     from pergola.cli.up.builds import announce, missing_programs
+    from pergola.cli.up.meanwhile import show_without_cluster
     from pergola.sandbox.components import ALL
     from pergola.sandbox.module import kubernetes_version
 
@@ -104,7 +105,9 @@ async def _control_plane(tour: "Tour", story: "Story", stack: AsyncExitStack) ->
         "etcd, kube-apiserver, kube-controller-manager and kube-scheduler start as processes of "
         "this user, on loopback only. kwok simulates nodes and their pods.",
     )
-    announce(story, missing_programs(ALL), "about eight minutes on two cores")
+    if missing := missing_programs(ALL):
+        announce(story, missing, "about eight minutes on two cores")
+        await show_without_cluster(story)
     began = asyncio.get_running_loop().time()
     sandbox = await stack.enter_async_context(_sandbox(tour.name, story))
     seconds = asyncio.get_running_loop().time() - began
