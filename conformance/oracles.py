@@ -152,7 +152,10 @@ class Oracle:
             OracleError: the oracle ended, was silent for too long, or answered with something else
                 than one of the four fields. It is started again for the next question.
         """
-        line = orjson.dumps({"ask": ask, "input": question}) + b"\n"
+        # Originals compare parts of objects as bytes: the order of keys must not depend on how a
+        # question was made.
+        asked = {"ask": ask, "input": question}
+        line = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS) + b"\n"
         try:
             with self._asking:
                 return _answer(self._exchange(line, timeout or self._timeout))

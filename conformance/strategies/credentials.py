@@ -34,6 +34,8 @@ _NAMES: Final = (*_AUTHORITIES, "server", "client", "both", "user", "key", "encr
 _OTHERS: Final = ("password", "tokens", "kubeconfig")
 _ROTATED: Final = st.sampled_from([*_NAMES, *_OTHERS])
 _ALL: Final = (*_NAMES, *_OTHERS, "ca-bundle", "key-bundle")
+_MOVED: Final = (*_AUTHORITIES, "key", "encryption")
+"""What users give to a new manager: these have no hosts, users or signer that data must fit."""
 _MOSTLY: Final = 5
 _LABELS: Final = some(
     {
@@ -163,6 +165,7 @@ def _edit(draw: st.DrawFn) -> JsonObject:
         "which": draw(st.sampled_from(["newest", "newest", "oldest"])),
     }
     if edit["edit"] == "move":
+        edit["of"] = draw(st.sampled_from(_MOVED))
         edit["copies"] = draw(st.sampled_from([1, 1, 2]))
     if edit["edit"] == "label":
         edit["key"] = draw(_KEYS)

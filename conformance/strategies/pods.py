@@ -143,6 +143,7 @@ _MOUNTS: Final = st.lists(
         }
     ),
     max_size=2,
+    unique_by=lambda mount: mount["mountPath"],  # an API server refuses another one
 )
 _SECCOMP: Final = st.sampled_from(
     [

@@ -106,6 +106,21 @@ def _sorted_tolerations(pod: JsonObject) -> JsonObject:
     return {**pod, "spec": {**pod["spec"], "tolerations": ordered}}
 
 
+def _merged_aliases(pod: JsonObject) -> JsonObject:
+    """Return the pod with one host alias for each address, as `/etc/hosts` has it.
+
+    The original adds another alias for an address that has one, which server-side apply refuses.
+    """
+    hosts: dict[str, list[str]] = {}
+    for alias in pod["spec"].get("hostAliases", ()):
+        known = hosts.setdefault(alias["ip"], [])
+        known += [name for name in alias.get("hostnames", ()) if name not in known]
+    if not hosts:
+        return pod
+    aliases = [{"ip": ip, "hostnames": names} for ip, names in hosts.items() if names]
+    return {**pod, "spec": {**pod["spec"], "hostAliases": aliases}}
+
+
 _TARGET: Final = st.tuples(_ACCOUNTS, _NODES, _ROUTES).map(lambda parts: [*chain(*parts)])
 _REQUESTS: Final = request(("", "v1", "Pod"), "pods", PODS)
 
@@ -132,7 +147,7 @@ PODS_SUBJECT: Final = WebhookSubject(
         )
     ),
     st.one_of([*_questions()]),
-    normalise=_sorted_tolerations,
+    normalise=lambda pod: _merged_aliases(_sorted_tolerations(pod)),
     always=partial(collected, "pods"),
 )
 """The subject."""
