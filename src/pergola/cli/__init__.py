@@ -31,6 +31,7 @@ from pergola.cli.network_policy.app import app as network_policy
 from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
+from pergola.cli.support.command import support_bundle
 from pergola.cli.text import say
 from pergola.cli.tokens import tokens
 from pergola.cli.unpack import unpack
@@ -83,6 +84,7 @@ app.command(manifests)
 app.command(infra_manager)
 app.command(infra)
 app.command(version)
+app.command(support_bundle)
 app.command(completion)
 
 

@@ -1,0 +1,1 @@
+"""`pergola support-bundle`: an archive for support, without values of Secrets."""
