@@ -33,7 +33,8 @@ _AUTHORITIES: Final = ("ca", "ca-client")
 _NAMES: Final = (*_AUTHORITIES, "server", "client", "both", "user", "key", "encryption")
 _OTHERS: Final = ("password", "tokens", "kubeconfig")
 _ROTATED: Final = st.sampled_from([*_NAMES, *_OTHERS])
-_ALL: Final = (*_NAMES, *_OTHERS, "ca-bundle", "key-bundle")
+_BUNDLES: Final = ("ca-bundle", "key-bundle")
+_ALL: Final = (*_NAMES, *_OTHERS, *_BUNDLES)
 _MOVED: Final = (*_AUTHORITIES, "key", "encryption")
 """What users give to a new manager: these have no hosts, users or signer that data must fit."""
 _MOSTLY: Final = 5
@@ -169,6 +170,8 @@ def _edit(draw: st.DrawFn) -> JsonObject:
         edit["copies"] = draw(st.sampled_from([1, 1, 2]))
     if edit["edit"] == "label":
         edit["key"] = draw(_KEYS)
+        if edit["key"] == BUNDLE_FOR:
+            edit["of"] = draw(st.sampled_from(_BUNDLES))
         edit["value"] = draw(_VALUES.get(edit["key"], _TEXTS))
     return edit
 

@@ -1,6 +1,7 @@
 """Credentials as Secrets: which are generated, reused, renewed, kept as old ones, and deleted."""
 
 import asyncio
+import math
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -65,9 +66,9 @@ def _signed_by_expired(question: JsonObject, answer: Answer) -> Iterator[tuple[i
 
 
 def _until(authority: JsonObject) -> float:
-    (certificate,) = maps_at(authority, "data", "ca.crt")
-    until: float = certificate["details"]["until"]
-    return until
+    """Return when an authority expires; never, if it is no longer among the Secrets."""
+    ends = (each["details"]["until"] for each in maps_at(authority, "data", "ca.crt"))
+    return min(ends, default=math.inf)
 
 
 def _about(path: str, number: int, name: str) -> bool:
