@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from pergola.cli.output import ReportOutput, show
+from pergola.cli.output import ListOutput, ReportOutput, print_table, show
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
@@ -62,13 +62,17 @@ def lint(
 
 
 @app.command
-def rules() -> None:
+def rules(*, output: ListOutput = "table") -> None:
     """Print the house rules: the id and the reason of each."""
     from pergola.bundle.lint import RULES
 
-    width = max(len(rule.id) for rule in RULES)
-    for rule in RULES:
-        say(f"{rule.id:{width}}  {rule.reason}")
+    rows = [(rule.id, rule.reason) for rule in RULES]
+    show(
+        output,
+        data=[{"id": id_, "reason": reason} for id_, reason in rows],
+        names=[id_ for id_, _ in rows],
+        text=lambda: print_table(("RULE", "REASON"), rows),
+    )
 
 
 def _objects(path: Path) -> "Iterator[JsonObject]":

@@ -40,12 +40,14 @@ def version(
     if client:
         show(output, data=_own(), text=_print_own)
         return
-    from pergola.kube.errors import ConfigurationError
+    from pergola.kube.errors import ConfigurationError, KubeError
 
     try:
         kubernetes, found = asyncio.run(_observe(cluster))
-    except ConfigurationError as error:
+    except KubeError as error:
         show(output, data=_own(), text=_print_own)
+        if not isinstance(error, ConfigurationError):
+            raise
         say(f"versions in the cluster are unknown: {error}", file=sys.stderr)
         return
     show(

@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
+from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import CONFIG_MAP
-from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.cli.cluster_options import ClusterOptionError, ClusterOptions, NamespaceOptions
 from pergola.kube.client import Client
 from pergola.kube.errors import Unreachable
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
+from pergola.manifests import manifest
 from pergola.resource_manager.controllers.token_requestor import names
+from pergola.testing.crds import install_extension_crds
 from tests.support.objects import secret
 
 PERGOLA = Path(sys.executable).with_name("pergola")
@@ -179,6 +182,26 @@ async def test_a_reader_that_ends_early_ends_the_command_quietly(shell: Shell, l
     assert said.err == ""
     said = await shell.run(f"pergola {line} | head -n 1")
     assert (len(said.out.splitlines()), said.err) == (1, "")
+
+
+async def test_a_reader_that_ends_early_ends_a_watch_quietly_at_the_next_change(
+    shell: Shell, cluster_client: Client, namespace: str
+) -> None:
+    await install_extension_crds(cluster_client)
+    key = Key(namespace, "demo")
+    network = manifest(NETWORK.api_version, NETWORK.kind, key.name, namespace=namespace)
+    spec = {"type": "calico", "podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
+    await cluster_client.create({**network, "spec": spec})
+    line = f"pergola network status network/demo -n {namespace} -o name -w | head -n 1"
+    watching = asyncio.create_task(shell.run(line))
+    changes = 0
+    while not watching.done():
+        status = {"status": {"ipFamilies": [], "providerStatus": {"changes": changes}}}
+        await cluster_client.patch(NETWORK, key, status, subresource="status")
+        changes += 1
+        await asyncio.wait([watching], timeout=0.5)
+    said = await watching
+    assert (said.out, said.err) == ("network.extensions.gardener.cloud/demo\n", "")
 
 
 async def test_every_format_shows_the_same_objects(

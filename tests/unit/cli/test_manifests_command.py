@@ -113,4 +113,4 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 def test_all_rules_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:
     rules()
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [rule.id for rule in RULES]
+    assert [line.split()[0] for line in lines] == ["RULE", *(rule.id for rule in RULES)]

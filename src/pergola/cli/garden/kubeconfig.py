@@ -121,6 +121,10 @@ def _exec_user(cluster: ClusterOptions, *, internal: bool) -> "JsonObject":
     arguments: list[JsonValue] = ["garden", "token"]
     if files:
         arguments += ["--context", cluster.config().context]
+    if cluster.as_user:
+        arguments += ["--as", cluster.as_user]
+    for group in cluster.as_group:
+        arguments += ["--as-group", group]
     if internal:
         arguments.append("--internal")
     return {

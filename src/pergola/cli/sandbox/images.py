@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from pergola.cli.output import ListOutput, print_table, show
 from pergola.cli.sandbox.errors import plain_errors, report
 from pergola.cli.text import say
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonValue
 
 app = App(
     name="images",
@@ -17,7 +21,7 @@ app = App(
 
 
 @app.default
-def show() -> None:
+def images(*, output: ListOutput = "table") -> None:
     """List all images with version, size, kind (real program or stand-in) and source.
 
     Shared layers are stored once, but counted in the size of each image. For a stand-in, the list
@@ -26,14 +30,35 @@ def show() -> None:
     from pergola.sandbox.images import build
     from pergola.sandbox.images.catalogue import CATALOGUE
 
-    say(f"{'NAME':<31}{'VERSION':<10}{'SIZE':>10}  {'KIND':<10}SOURCE")
     with plain_errors():
-        for offer in CATALOGUE:
-            image = build.built(offer)
-            size = f"{image.size / 1e6:.1f} MB" if image else "not built"
-            kind = "stand-in" if offer.stand_in else "real"
-            source = f"{offer.source}; {offer.stand_in}" if offer.stand_in else offer.source
-            say(f"{offer.name:<31}{offer.version:<10}{size:>10}  {kind:<10}{source}")
+        built = [(offer, build.built(offer)) for offer in CATALOGUE]
+    data: list[JsonValue] = [
+        {
+            "name": offer.name,
+            "version": offer.version,
+            "bytes": image.size if image else None,
+            "source": offer.source,
+            "standIn": offer.stand_in or None,
+        }
+        for offer, image in built
+    ]
+    rows = [
+        (
+            offer.name,
+            offer.version,
+            f"{image.size / 1e6:.1f} MB" if image else "not built",
+            "stand-in" if offer.stand_in else "real",
+            f"{offer.source}; {offer.stand_in}" if offer.stand_in else offer.source,
+        )
+        for offer, image in built
+    ]
+    heads = ("NAME", "VERSION", "SIZE", "KIND", "SOURCE")
+    show(
+        output,
+        data=data,
+        names=[offer.name for offer, _ in built],
+        text=lambda: print_table(heads, rows),
+    )
 
 
 @app.command
