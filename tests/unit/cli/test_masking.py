@@ -157,6 +157,19 @@ def test_literal_values_of_sensitive_variables_are_masked_and_others_kept() -> N
     assert container["env"] == [{"name": "DB_PASSWORD", "value": MASK}, *variables[1:]]
 
 
+def test_copies_of_manifests_are_removed_also_where_a_status_repeats_annotations() -> None:
+    copies: JsonObject = {"kubectl.kubernetes.io/last-applied-configuration": "c2hvcnQ=", "a": "b"}
+    resources: list[JsonValue] = [{"kind": "Secret", "name": "web", "annotations": copies}]
+    obj: JsonObject = {
+        "kind": "ManagedResource",
+        "metadata": {"annotations": copies},
+        "status": {"resources": resources},
+    }
+    masked = Masker(SALT).object(obj)
+    assert masked["metadata"]["annotations"] == {"a": "b"}
+    assert masked["status"]["resources"][0]["annotations"] == {"a": "b"}
+
+
 def test_compressed_and_binary_content_is_masked_whole() -> None:
     obj: JsonObject = {
         "kind": "ConfigMap",

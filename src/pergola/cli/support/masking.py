@@ -10,11 +10,12 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at, metadata
 from pergola.cli.support.needles import SHORTEST, decoded, needles, values_of
 
 MASK: Final = "<masked>"
+_PREFIX: Final = 32
 _COPIES: Final = re.compile(
     r".*last-applied.*|kapp\.k14s\.io/original.*|objectset\.rio\.cattle\.io/.*"
     r"|openshift\.io/token-secret\.value"
 )
-"""Annotations with a copy of the manifest."""
+"""Annotations with a copy of a manifest, which a status may repeat."""
 _SENSITIVE: Final = re.compile(
     r"token|passw|secret|credential|private|api_?key|access_?key", re.IGNORECASE
 )
@@ -41,7 +42,8 @@ class Masker:
 
     def __init__(self, salt: bytes) -> None:
         self._salt = salt
-        self._by_prefix: dict[str, dict[str, str]] = {}
+        self._short: dict[str, dict[str, str]] = {}
+        self._long: dict[str, dict[str, str]] = {}
 
     def learn(self, secrets: Iterable[JsonObject]) -> None:
         """Remember the values of Secrets."""
@@ -49,16 +51,19 @@ class Masker:
             for _, content in values_of(secret):
                 mark = self._mark(content)
                 for needle in needles(content):
-                    self._by_prefix.setdefault(needle[:SHORTEST], {})[needle] = mark
+                    self._add(needle, mark)
+
+    def _add(self, needle: str, mark: str) -> None:
+        """Put a text into the index by its first characters; thousands begin with `apiVersion`."""
+        short = self._short.setdefault(needle[:SHORTEST], {})
+        is_short = len(needle) < _PREFIX
+        (short if is_short else self._long.setdefault(needle[:_PREFIX], {}))[needle] = mark
 
     def object(self, obj: JsonObject) -> JsonObject:
         """Return an object without values of Secrets, managed fields and copies of its manifest."""
         metadata = {
             name: each for name, each in metadata_of(obj).items() if name != "managedFields"
         }
-        if "annotations" in metadata:
-            given = map_at(metadata, "annotations")
-            metadata["annotations"] = {k: v for k, v in given.items() if not _COPIES.fullmatch(k)}
         masked: JsonObject = {**obj, "metadata": metadata}
         if obj.get("kind") == SECRET.kind:
             values = map_at(obj, "data").items()
@@ -80,19 +85,24 @@ class Masker:
         if isinstance(value, list):
             return [self._value(each) for each in value]
         if isinstance(value, dict):
-            return {self._without_needles(key): self._value(each) for key, each in value.items()}
+            kept = {key: each for key, each in value.items() if not _COPIES.fullmatch(key)}
+            return {self._without_needles(key): self._value(each) for key, each in kept.items()}
         return value
 
     def _without_needles(self, text: str) -> str:
         parts: list[str] = []
         begin = at = 0
         last = len(text) - SHORTEST
-        by_prefix = self._by_prefix
+        index = self._short
         while at <= last:
-            found = by_prefix.get(text[at : at + SHORTEST])
-            needle = _longest(found, text, at) if found else ""
-            if found and needle:
-                parts += [text[begin:at], found[needle]]
+            short = index.get(text[at : at + SHORTEST])
+            if short is None:
+                at += 1
+                continue
+            found = self._long.get(text[at : at + _PREFIX], {})
+            needle = _longest(found, text, at) or _longest(short, text, at)
+            if needle:
+                parts += [text[begin:at], found.get(needle) or short[needle]]
                 begin = at = at + len(needle)
             else:
                 at += 1
