@@ -43,7 +43,8 @@ def needles(content: bytes) -> Iterator[str]:
     """Yield the texts that contain a value or a credential in it, as they appear in other texts.
 
     As it is; without blanks around it; escaped in JSON, once and twice; in base64 anywhere in a
-    larger base64 text, and in base64 of that; and each long token in it, such as a line of a key.
+    larger base64 text, and in base64 of that; and, as it is, each long token in it, such as a line
+    of a key.
     """
     yield from filter(_is_long_enough, _forms(content))
     stripped = content.strip()
@@ -56,7 +57,6 @@ def needles(content: bytes) -> Iterator[str]:
     for token in _TOKEN.findall(text):
         if token != text and all(kind.search(token) for kind in _KINDS_OF_CHARACTERS):
             yield token
-            yield from _encoded(token.encode())
 
 
 def _forms(content: bytes) -> Iterator[str]:
