@@ -35,6 +35,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.listening import listen
 from pergola.runtime.task_group import TaskGroup
 from pergola.sandbox.helm import render
+from pergola.sandbox.images.pergola import PergolaImage
 from pergola.shipped import CHARTS
 from tests.support.admission_site import write_pair
 from tests.support.dashboard_site import DashboardSite
@@ -155,7 +156,8 @@ async def cluster_site(
 @asynccontextmanager
 async def _rights(admin: Client, namespace: str) -> AsyncGenerator[None]:
     """Create the ServiceAccount of the chart with its permissions, while the block lasts."""
-    objects = await asyncio.to_thread(render, CHARTS / "dashboard", namespace=namespace)
+    values = {"image": {"repository": PergolaImage.repository}}
+    objects = await asyncio.to_thread(render, CHARTS / "dashboard", values, namespace=namespace)
     for obj in objects:
         if obj["kind"] in _PERMISSIONS:
             await admin.create(obj)

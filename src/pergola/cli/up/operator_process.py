@@ -114,9 +114,11 @@ async def _install(site: "Site") -> Path:
     from pergola.kube.yaml import dump
     from pergola.sandbox.directory import write
     from pergola.sandbox.helm import render
+    from pergola.sandbox.images.pergola import PergolaImage
     from pergola.shipped import CHARTS
 
-    rendered = await asyncio.to_thread(render, CHARTS / "operator")
+    values = {"image": {"repository": PergolaImage.repository}}
+    rendered = await asyncio.to_thread(render, CHARTS / "operator", values)
     await install(
         site.client, [obj for obj in rendered if obj["kind"] == "CustomResourceDefinition"]
     )

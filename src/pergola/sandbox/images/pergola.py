@@ -1,7 +1,7 @@
 """Pergola's own image: this interpreter, this package and the libraries that it requires.
 
-The files come from the machine that builds it, so it is for development only; `Containerfile`
-builds the image for a registry. All modules are precompiled, because a container with a read-only
+The files come from the machine that builds it, so it is for development only; `make release` builds
+the image for a registry. All modules are precompiled, because a container with a read-only
 root file system cannot compile them.
 """
 
