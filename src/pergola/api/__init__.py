@@ -6,6 +6,7 @@ The functions exported here read the metadata of any object. `schema` declares t
 Not for: reading from or writing to a cluster.
 """
 
+from pergola.api.conditions import get_condition, set_condition
 from pergola.api.objects import (
     GroupKind,
     GroupVersionKind,
@@ -22,6 +23,7 @@ from pergola.api.objects import (
     metadata_of,
     name_of,
     namespace_of,
+    owner_reference,
     owner_references_of,
     resource_version_of,
     uid_of,
@@ -38,14 +40,17 @@ __all__ = [
     "deletion_timestamp_of",
     "finalizers_of",
     "generation_of",
+    "get_condition",
     "labels_of",
     "map_at",
     "maps_at",
     "metadata_of",
     "name_of",
     "namespace_of",
+    "owner_reference",
     "owner_references_of",
     "resource_version_of",
+    "set_condition",
     "uid_of",
     "without_nulls",
 ]

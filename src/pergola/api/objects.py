@@ -139,6 +139,26 @@ def owner_references_of(obj: Mapping[str, Any]) -> list[JsonObject]:
     return [o for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
 
 
+def owner_reference(owner: Mapping[str, Any], *, is_controller: bool = True) -> JsonObject:
+    """Return the reference that makes an object belong to its owner, and disappear with it.
+
+    Args:
+        is_controller: whether the owner manages the object; an object has one such owner at most.
+
+    Raises:
+        KeyError: the owner has no `apiVersion`, `kind`, name or uid: it was not read from a server.
+    """
+    reference: JsonObject = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
+    if is_controller:
+        reference |= {"controller": True, "blockOwnerDeletion": True}
+    return reference
+
+
 def map_at(obj: Mapping[str, Any], *path: str) -> JsonObject:
     """Return the map at `path`, or an empty one (not attached) if there is no map."""
     here: Any = obj

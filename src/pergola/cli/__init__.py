@@ -28,6 +28,7 @@ from pergola.cli.infra import infra_manager
 from pergola.cli.manifests import app as manifests
 from pergola.cli.network.app import app as network
 from pergola.cli.network_policy.app import app as network_policy
+from pergola.cli.new import new
 from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
@@ -64,6 +65,7 @@ app: Final = App(
 )
 app.command(up)
 app.command(unpack)
+app.command(new)
 app.command(sandbox)
 app.command(resource_manager)
 app.command(operator)

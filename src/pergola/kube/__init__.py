@@ -19,6 +19,7 @@ from pergola.kube.errors import (
     UnknownKind,
     Unreachable,
 )
+from pergola.kube.finalizers import add_finalizer, remove_finalizer
 from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "Unauthorized",
     "UnknownKind",
     "Unreachable",
+    "add_finalizer",
     "in_cluster",
     "load",
+    "remove_finalizer",
 ]

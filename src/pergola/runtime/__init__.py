@@ -19,6 +19,7 @@ from pergola.runtime.controlling.watches import (
     exists,
     later,
     one_key,
+    owners,
 )
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
@@ -63,5 +64,6 @@ __all__ = [
     "get_logger",
     "later",
     "one_key",
+    "owners",
     "run",
 ]

@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pergola.testing.crds import install_kinds
     from pergola.testing.network_site import give_shoot_access, shoot_manager
     from pergola.testing.waiting import running, settled, until, until_gone
 
 __all__ = [
     "give_shoot_access",
+    "install_kinds",
     "running",
     "settled",
     "shoot_manager",
@@ -24,6 +26,7 @@ __all__ = [
 
 _MODULES: Final = {
     "give_shoot_access": "network_site",
+    "install_kinds": "crds",
     "running": "waiting",
     "settled": "waiting",
     "shoot_manager": "network_site",

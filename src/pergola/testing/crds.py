@@ -9,6 +9,7 @@ from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.api.resources_v1alpha1 import managed_resource_crd
+from pergola.api.schema import Object, crd
 from pergola.garden.components.definitions import GROUPS, load
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
@@ -98,6 +99,16 @@ async def install_definitions(client: Client, *names: str) -> None:
     groups = [group for group in GROUPS if group.names & {*names}]
     desired = [crd for group in groups for crd in load(group) if name_of(crd) in names]
     await serve(client, *desired)
+
+
+async def install_kinds(client: Client, *kinds: type[Object]) -> None:
+    """Return when the API server serves declared kinds; their definitions are applied if missing.
+
+    Raises:
+        TimeoutError: They are not served after 30 s.
+        KubeError: The API server refused a definition.
+    """
+    await serve(client, *map(crd, kinds))
 
 
 async def serve(client: Client, *definitions: JsonObject) -> None:

@@ -81,6 +81,15 @@ kill %1 && wait %1""",
         before=f"{SANDBOX}\n{MANAGER}\nchmod -R u+w examples/gitops",
         after="kubectl delete -k examples/gitops/managed-resource",
     ),
+    "own kind": Guide(
+        ("tutorials/own-kind.md",),
+        {
+            "kubectl get configmap first": Shows("Hello, world!"),
+            "kubectl get configmap guest-book -o jsonpath='{.data.first}'": Shows("world"),
+            "pytest": Shows("2 passed"),
+        },
+        after="kubectl delete crd greetings.example.org",
+    ),
     "existing": Guide(
         (
             "../README.md: On an existing cluster",

@@ -2,14 +2,18 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonObject, Key
+from pergola.api.marks import REFERENCE_PROTECTION
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, finalizers_of
 from pergola.controllers.references.fields import KINDS, Identity, Reference
-from pergola.controllers.references.finalizers import apply_finalizer, prune_finalizer
 from pergola.controllers.references.named import NamedObjects
 from pergola.controllers.references.referrers import AllReferrers, Referrer, seen
 from pergola.kube.client import Client
+from pergola.kube.finalizers import add_finalizer, remove_finalizer
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.logging import get_logger
+
+log = get_logger("references")
 
 MISSING: Final = "ReferenceMissing"
 """The reason of the Event about a reference to a missing object."""
@@ -44,9 +48,9 @@ class Protection:
         if obj is None:
             return DONE
         if self._referrers.hold(identity):
-            await apply_finalizer(self._client, KINDS[kind], obj)
+            await self._protect(KINDS[kind], obj)
         elif not await self._referrers.hold_now(self._client, identity):
-            await prune_finalizer(self._client, KINDS[kind], obj)
+            await self._release(KINDS[kind], obj)
         return DONE
 
     async def reconcile_referrer(self, referrer: Referrer, key: Key) -> Outcome:
@@ -66,10 +70,19 @@ class Protection:
         missing = [each for each in it.holds if not self._named.exists(each.identity)]
         self._report(obj, missing)
         if len(missing) < len(it.holds):
-            await apply_finalizer(self._client, referrer.gvk, obj)
+            await self._protect(referrer.gvk, obj)
         elif it.is_released and not self._has_unreleased():
-            await prune_finalizer(self._client, referrer.gvk, obj)
+            await self._release(referrer.gvk, obj)
         return DONE
+
+    async def _protect(self, gvk: GroupVersionKind, obj: JsonObject) -> None:
+        after = await add_finalizer(self._client, gvk, obj, REFERENCE_PROTECTION)
+        if after is not None and finalizers_of(after) != finalizers_of(obj):
+            log.info("object protected", kind=gvk.kind, object=str(Key.of(obj)))
+
+    async def _release(self, gvk: GroupVersionKind, obj: JsonObject) -> None:
+        if await remove_finalizer(self._client, gvk, obj, REFERENCE_PROTECTION):
+            log.info("object released", kind=gvk.kind, object=str(Key.of(obj)))
 
     def _has_unreleased(self) -> bool:
         return any(not self._referrers.hold(each) for each in self._named.protected())

@@ -5,15 +5,13 @@ from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
-    deletion_timestamp_of,
     finalizers_of,
-    resource_version_of,
     uid_of,
 )
 from pergola.extension_api.predicates import secret_of
 from pergola.extensions.lifecycle.operation import finalizer_of
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
+from pergola.kube.finalizers import add_finalizer, remove_finalizer
 
 
 async def protect_secret(client: Client, obj: JsonObject) -> None:
@@ -24,9 +22,8 @@ async def protect_secret(client: Client, obj: JsonObject) -> None:
     """
     secret = await _read(client, obj)
     finalizer = finalizer_of(obj["kind"])
-    if secret is None or deletion_timestamp_of(secret) or finalizer in finalizers_of(secret):
-        return
-    await _write(client, secret, [*finalizers_of(secret), finalizer])
+    if secret is not None:
+        await add_finalizer(client, SECRET, secret, finalizer)
 
 
 async def release_secret(client: Client, obj: JsonObject) -> None:
@@ -43,19 +40,7 @@ async def release_secret(client: Client, obj: JsonObject) -> None:
     for other in await client.list(gvk):
         if uid_of(other) != uid_of(obj) and secret_of(other) == key and finalizers_of(other):
             return
-    await _write(client, secret, [each for each in finalizers_of(secret) if each != finalizer])
-
-
-async def _write(client: Client, secret: JsonObject, finalizers: list[str]) -> None:
-    metadata = {
-        "uid": uid_of(secret),
-        "resourceVersion": resource_version_of(secret),
-        "finalizers": finalizers,
-    }
-    try:
-        await client.patch(SECRET, Key.of(secret), {"metadata": metadata})
-    except NotFound:  # another client removed the last finalizer
-        return
+    await remove_finalizer(client, SECRET, secret, finalizer)
 
 
 async def _read(client: Client, obj: JsonObject) -> JsonObject | None:

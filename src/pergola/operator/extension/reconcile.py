@@ -21,10 +21,10 @@ from pergola.charts import ChartError
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError
+from pergola.kube.finalizers import add_finalizer, remove_finalizer
 from pergola.operator.conditions import Conditions, condition_of, is_true
 from pergola.operator.extension.admission import AdmissionPart
 from pergola.operator.extension.errors import ExtensionFailed, NotYet
-from pergola.operator.extension.finalizer import add_finalizer, remove_finalizer
 from pergola.operator.extension.garden_facts import GardenFacts
 from pergola.operator.extension.names import (
     ADMISSION_RUNTIME_CHART,
@@ -109,8 +109,10 @@ class ExtensionReconciler:
             return await self._report(extension, self._delete(extension), _DELETE_FAILED)
         if garden is None:
             return await self._without_garden(extension)
-        extension = await add_finalizer(self._client, extension)
-        return await self._report(extension, self._install(extension, garden), _RECONCILE_FAILED)
+        kept = await add_finalizer(self._client, EXTENSION, extension, marks.OPERATOR_FINALIZER)
+        if kept is None:
+            return DONE
+        return await self._report(kept, self._install(kept, garden), _RECONCILE_FAILED)
 
     async def _report(
         self, extension: JsonObject, steps: Awaitable[Outcome], failure: str
@@ -159,7 +161,9 @@ class ExtensionReconciler:
             return DONE
         await self._set(extension, FALSE, _DELETED, "Extension has been deleted successfully")
         if deletion_timestamp_of(extension) is not None:
-            await remove_finalizer(self._client, Key.of(extension))
+            live = await self._client.find(EXTENSION, Key.of(extension))
+            if live is not None:
+                await remove_finalizer(self._client, EXTENSION, live, marks.OPERATOR_FINALIZER)
         return DONE
 
     async def _values(self, extension: JsonObject) -> AllValues:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, owner_references_of
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.queue import Queue
@@ -43,6 +44,33 @@ class Events(Generic[E]):
         """Pass an event to all subscribers."""
         for subscriber in self._subscribers:
             subscriber(event)
+
+
+def owners(
+    gvk: GroupVersionKind, *, namespaced: bool = True
+) -> Callable[[Change[JsonObject]], list[Key]]:
+    """Return a function that maps a change to the owners of a kind, in any version.
+
+    The cache must keep whole objects, or their metadata. The owners are those before and after the
+    change.
+
+    Args:
+        namespaced: whether the owners are in the namespace of the object.
+    """
+
+    def keys(change: Change[JsonObject]) -> list[Key]:
+        found = [
+            each for obj in (change.old, change.new) if obj for each in owner_references_of(obj)
+        ]
+        names = {
+            str(each.get("name"))
+            for each in found
+            if GroupVersionKind.of(each).group_kind == gvk.group_kind
+        }
+        namespace = change.key.namespace if namespaced else ""
+        return [Key(namespace, name) for name in sorted(names)]
+
+    return keys
 
 
 def always(_: object) -> bool:

@@ -20,6 +20,7 @@ from pergola.api.objects import (
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.kube.finalizers import add_finalizer, remove_finalizer
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit
@@ -66,10 +67,9 @@ class Druid:
             return DONE
         if "deletionTimestamp" in etcd["metadata"]:
             with suppress(NotFound):  # it was deleted in between
-                await self._delete(key, etcd)
+                await self._delete(etcd)
             return DONE
-        if _FINALIZER not in etcd["metadata"].get("finalizers", ()):
-            await self._patch_finalizers(key, etcd, add=True)
+        await add_finalizer(self._client, ETCD, etcd, _FINALIZER)
         await self._apply(etcd)
         if _OPERATION in annotations_of(etcd):
             await self._client.patch(ETCD, key, {"metadata": {"annotations": {_OPERATION: None}}})
@@ -85,7 +85,7 @@ class Druid:
             if live is None or not is_applied(obj, live, _MANAGER):
                 await self._client.apply(obj, manager=_MANAGER, force=True)
 
-    async def _delete(self, key: Key, etcd: JsonObject) -> None:
+    async def _delete(self, etcd: JsonObject) -> None:
         """Delete the objects; remove the finalizer once the etcd has stopped."""
         remaining = False
         for obj in objects(etcd):
@@ -96,16 +96,8 @@ class Druid:
                 remaining |= not await self._client.delete(
                     gvk, Key.of(obj), uid=uid, propagation="Foreground"
                 )
-        if not remaining and _FINALIZER in etcd["metadata"].get("finalizers", ()):
-            await self._patch_finalizers(key, etcd, add=False)
-
-    async def _patch_finalizers(self, key: Key, etcd: JsonObject, *, add: bool) -> None:
-        others = [name for name in etcd["metadata"].get("finalizers", ()) if name != _FINALIZER]
-        metadata = {
-            "finalizers": [*others, _FINALIZER] if add else others,
-            "resourceVersion": etcd["metadata"]["resourceVersion"],
-        }
-        await self._client.patch(ETCD, key, {"metadata": metadata})
+        if not remaining:
+            await remove_finalizer(self._client, ETCD, etcd, _FINALIZER)
 
     async def _report(self, key: Key, etcd: JsonObject) -> None:
         own = (Key.of(obj) for obj in objects(etcd) if obj["kind"] == STATEFUL_SET.kind)
