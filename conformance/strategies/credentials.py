@@ -106,7 +106,10 @@ def _credential(name: str) -> SearchStrategy[JsonObject]:
         case "user":
             host = {"host": st.sampled_from(["a.example.com", "a.example.com", "b.example.com"])}
             fixed = {"kind": st.just("client"), "name": st.just(name), "hosts": st.just([])}
-            return some({**_RENEWED, **_CLASSES}, {**_STORED, **_ISSUED, **host, **fixed})
+            # A kubeconfig always contains the authority, whatever the original's field says.
+            published = {"unpublished": st.just(value=False)}
+            of_user = {**_STORED, **_ISSUED, **published, **host, **fixed}
+            return some({**_RENEWED, **_CLASSES}, of_user)
     fixed = {"kind": st.just(name), "name": st.just(name)}
     return some(_RENEWED, {**_STORED, **_PLAIN[name], **fixed})
 
