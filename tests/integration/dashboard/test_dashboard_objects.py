@@ -110,7 +110,7 @@ async def test_the_page_explains_the_state_of_an_object(
         namespace=namespace,
         name="web",
     )
-    assert "Deployment web has no replicas" in answer["text"]
+    assert "Deployment web has no replicas" in answer["findings"][0]["problem"]
 
 
 async def test_a_missing_object_is_reported_in_one_sentence(

@@ -103,7 +103,7 @@ async def test_a_person_with_permissions_in_one_namespace_sees_only_that(
                 (MANAGED_RESOURCE.kind, ""),
             }
         assert (await browser.json("/api/object", **subject(namespace)))["state"] == "trouble"
-        assert PROBLEM in (await browser.json("/api/why", **subject(namespace)))["text"]
+        assert PROBLEM in (await browser.get("/api/why", **subject(namespace)))[1]
         await check_hidden(browser, other_namespace)
 
 
@@ -166,7 +166,7 @@ async def test_why_reads_nothing_that_the_person_may_not_read(
 
     async with shared.signed_in(token) as browser, browser.stream() as messages:
         await everything(messages, namespace)
-        text = (await browser.json("/api/why", **subject(namespace)))["text"]
+        _, text = await browser.get("/api/why", **subject(namespace))
         assert "ManagedResource" in text
         assert VALUE not in text
         secret = {"apiVersion": "v1", "kind": "Secret", **metadata}

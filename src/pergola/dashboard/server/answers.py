@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 
-Why = Callable[[Client, GroupVersionKind, Key], Awaitable[str]]
-"""Explains an object as text, using what the client may read."""
+Why = Callable[[Client, GroupVersionKind, Key], Awaitable[JsonObject]]
+"""Explains an object, using what the client may read, as the JSON of `pergola why`."""
 Flow = Callable[
     [Client, GroupVersionKind, Key], AbstractAsyncContextManager[AsyncIterator[JsonObject]]
 ]

@@ -80,10 +80,10 @@ class Server:
 
     async def _why(self, request: web.Request) -> web.Response:
         try:
-            text = await self.answers.why(request[VIEWER].client, *_subject(request))
+            found = await self.answers.why(request[VIEWER].client, *_subject(request))
         except Unanswered as problem:
-            text = str(problem)
-        return web.json_response({"text": text})
+            found = {"answer": str(problem)}
+        return web.json_response(found)
 
     async def _flow(self, request: web.Request) -> web.StreamResponse:
         subject = _subject(request)

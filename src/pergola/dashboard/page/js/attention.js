@@ -1,10 +1,10 @@
 // The start page: everything that needs attention, and the results of a search.
 
-import { cardRow } from "./rows.js";
+import { cardRow, tall } from "./rows.js";
 
 const ORDER = ["trouble", "deleting", "progressing", "ignored", "healthy"];
 
-export const ATTENTION = { height: 62, role: "listbox", rowRole: "option", label: "Objects that need attention", draw: cardRow };
+export const ATTENTION = { height: tall, role: "listbox", rowRole: "option", label: "Objects that need attention", draw: cardRow };
 export const FOUND = { ...ATTENTION, label: "Search results" };
 
 /** Return the cards with all words of a query, those in trouble first. */

@@ -1,14 +1,16 @@
 // The details of one object: why, conditions, what is below it, its last hour, and the object.
 
-import { h, mark } from "./dom.js";
+import { counted, h, mark } from "./dom.js";
 import { clock, lasting } from "./time.js";
 import { current, address, objectAddress, subject } from "./route.js";
 import { read } from "./stream.js";
 import { Flow } from "./flow.js";
+import { Sentences, explained } from "./why.js";
 
 const ORIGIN = "resources.gardener.cloud/origin";
 const MANAGED = "resources.gardener.cloud/v1alpha1/ManagedResource";
 const SETTLED = 1000;
+const MOST_MOMENTS = 50;
 
 export class Details {
   #id = "";
@@ -46,21 +48,28 @@ export class Details {
     const id = this.#id;
     if (!this.element.firstChild || this.element.firstChild.dataset.id !== id) this.#fill(id, [h("p", { class: "where" }, "reading …")]);
     const why = h("div", { class: "why" }, "asking …");
-    this.#explain(id, why);
+    const show = (found, said) => {
+      if (id === this.#id && !this.#part) this.#fill(id, this.#sections(found, why, said), found.state);
+    };
+    const reason = this.#explain(id, why);
     try {
       const found = await read("/api/object", subject(id));
-      if (id === this.#id && !this.#part) this.#fill(id, this.#sections(found, why), found.state);
+      show(found, new Sentences());
+      show(found, await reason);
     } catch (error) {
       if (id === this.#id) this.#fill(id, [h("p", {}, error.message)]);
     }
   }
 
+  /** Fill an element with the reason for an object's state; return the sentences in it. */
   async #explain(id, element) {
     try {
-      const { text } = await read("/api/why", subject(id));
-      element.replaceChildren(...text.split("\n").map(indented));
+      const { elements, said } = explained(await read("/api/why", subject(id)));
+      element.replaceChildren(...elements);
+      return said;
     } catch (error) {
       element.textContent = error.message;
+      return new Sentences();
     }
   }
 
@@ -80,14 +89,14 @@ export class Details {
     ));
   }
 
-  #sections(found, why) {
-    const moments = this.store.timeline(found.id);
+  #sections(found, why, said) {
+    const moments = merged(this.store.timeline(found.id)).slice(0, MOST_MOMENTS);
     return [
       links(found),
       section("Why", why),
-      found.conditions.length ? section("Conditions", h("ul", { class: "conditions" }, found.conditions.map(condition))) : "",
-      found.objects.length ? section(`${found.objects.length} objects`, h("ul", { class: "plain" }, found.objects.map(managed))) : "",
-      moments.length ? section("Last hour", h("ul", { class: "conditions" }, moments.slice(0, 50).map(momentItem))) : "",
+      found.conditions.length ? section("Conditions", h("ul", { class: "conditions" }, found.conditions.map((each) => condition(each, said)))) : "",
+      found.objects.length ? section(counted(found.objects.length, "object"), h("ul", { class: "plain" }, found.objects.map((each) => managed(each, said)))) : "",
+      moments.length ? section("Last hour", h("ul", { class: "conditions" }, moments.map((each) => momentItem(each, said)))) : "",
       h("details", {}, h("summary", {}, "The whole object"), h("pre", { class: "object", tabindex: 0 }, JSON.stringify(found.object, null, 2))),
     ];
   }
@@ -121,39 +130,45 @@ function links({ id, object }) {
   return found.length ? h("p", { class: "links" }, found) : "";
 }
 
-/** Return a line as deep as its spaces say; what it wraps stays below it. */
-function indented(line) {
-  const text = line.trimStart();
-  const paragraph = h("p", {}, text);
-  paragraph.style.paddingLeft = `${(line.length - text.length) * 0.6}em`;
-  return paragraph;
+/** Return moments, the same ones as one with their number. */
+function merged(moments) {
+  const found = new Map();
+  for (const moment of moments) {
+    const same = `${moment.title} ${moment.text}`;
+    const known = found.get(same);
+    if (known) known.count += moment.count;
+    else found.set(same, { ...moment });
+  }
+  return [...found.values()];
 }
 
 function section(title, ...content) {
   return h("section", {}, h("h3", {}, title), ...content);
 }
 
-function condition({ type, status, state, since, reason, message }) {
+function condition({ type, status, state, since, reason, message }, said) {
   return h("li", {},
     mark(state),
     h("span", {}, h("strong", {}, type), ` ${status}`, reason && ` · ${reason}`),
     h("span", { class: "age" }, lasting(since)),
-    message && h("span", { class: "text" }, message),
+    message && said.add(message) && h("span", { class: "text" }, message),
   );
 }
 
-function managed({ id, kind, namespace, name, state, problem }) {
+function managed({ id, kind, namespace, name, state, problem }, said) {
+  const isNew = problem && said.add(problem);
   return h("li", {}, h("a", { href: objectAddress(id) },
     mark(state),
-    h("span", {}, name, " ", h("span", { class: "text" }, [namespace ? `${kind} in ${namespace}` : kind, problem].filter(Boolean).join(" · "))),
+    h("span", {}, name, " ", h("span", { class: "text" }, [namespace ? `${kind} in ${namespace}` : kind, isNew && problem].filter(Boolean).join(" · "))),
   ));
 }
 
-function momentItem({ time, state, title, text, count }) {
+function momentItem({ time, state, title, text, count }, said) {
+  const shown = said.add(text) ? text : "";
   return h("li", {},
     mark(state),
     h("span", {}, h("strong", {}, title)),
     h("span", { class: "age" }, clock(time)),
-    h("span", { class: "text" }, count > 1 ? `${text} (${count} times)` : text),
+    h("span", { class: "text" }, count > 1 ? `${shown} (${count} times)`.trim() : shown),
   );
 }

@@ -17,6 +17,9 @@ export function mark(state) {
   return h("span", { class: `mark ${state || "none"}`, role: "img", "aria-label": state || "unknown" });
 }
 
+/** Return a number with its noun. */
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 export const byId = (id) => document.getElementById(id);
 
 function filled(element, attributes, children) {
@@ -24,6 +27,6 @@ function filled(element, attributes, children) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== ""));
+  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
   return element;
 }

@@ -3,16 +3,27 @@
 import { h, mark } from "./dom.js";
 import { clock, lasting } from "./time.js";
 
+const PHONE = matchMedia("(max-width: 760px)");
+
+/** Return the height of rows with a text of several lines, which is more on a narrow screen. */
+export const tall = () => (PHONE.matches ? 118 : 84);
+export const short = () => 34;
+
+/** Call a function when rows have another height. */
+export function onHeight(change) {
+  PHONE.addEventListener("change", change);
+}
+
 /** Return the row of a card with its problem. */
 export function cardRow(card) {
-  return h("div", { class: "row" },
+  return h("div", { class: "row tall" },
     mark(card.state),
-    h("div", { class: "line" },
+    h("div", { class: "lines" },
       h("div", { class: "line" },
         h("span", { class: "name" }, card.name),
         h("span", { class: "where" }, where(card)),
       ),
-      h("div", { class: "line text" }, card.problem || "as it should be"),
+      h("div", { class: "clamped text" }, card.problem || "as it should be"),
     ),
     h("span", { class: "age" }, lasting(card.since)),
   );
@@ -20,14 +31,14 @@ export function cardRow(card) {
 
 /** Return the row of a moment. */
 export function momentRow(moment) {
-  return h("div", { class: "row" },
+  return h("div", { class: "row tall" },
     mark(moment.state),
-    h("div", { class: "line" },
+    h("div", { class: "lines" },
       h("div", { class: "line" },
         h("span", { class: "name" }, moment.title),
         h("span", { class: "where" }, `${moment.kind} ${path(moment)}`),
       ),
-      h("div", { class: "line text" }, moment.count > 1 ? `${moment.text} (${moment.count} times)` : moment.text),
+      h("div", { class: "clamped text" }, moment.count > 1 ? `${moment.text} (${moment.count} times)` : moment.text),
     ),
     h("span", { class: "age" }, clock(moment.time)),
   );

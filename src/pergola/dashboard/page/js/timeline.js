@@ -1,12 +1,12 @@
 // The time line of the last hour: bars by the minute, and the moments as a list.
 
 import { h, s } from "./dom.js";
-import { momentRow } from "./rows.js";
+import { momentRow, tall } from "./rows.js";
 import { now } from "./time.js";
 
 const MINUTES = 60;
 
-export const MOMENTS = { height: 62, role: "listbox", rowRole: "option", label: "Events and conditions that changed", draw: momentRow };
+export const MOMENTS = { height: tall, role: "listbox", rowRole: "option", label: "Events and conditions that changed", draw: momentRow };
 
 /** Return the moments as bars, warnings below in colour, with a scale. */
 export function bars(moments) {

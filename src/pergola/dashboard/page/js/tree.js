@@ -3,9 +3,9 @@
 import { lasting } from "./time.js";
 import { read } from "./stream.js";
 import { subject } from "./route.js";
-import { treeRow } from "./rows.js";
+import { short, treeRow } from "./rows.js";
 
-export const TREE = { height: 34, role: "tree", rowRole: "treeitem", label: "Objects", draw: treeRow };
+export const TREE = { height: short, role: "tree", rowRole: "treeitem", label: "Objects", draw: treeRow };
 
 const GARDEN = "operator.gardener.cloud/v1alpha1/Garden/";
 const RANK = ["trouble", "deleting", "progressing", "ignored", "healthy"];

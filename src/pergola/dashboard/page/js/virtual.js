@@ -12,8 +12,9 @@ export class VirtualList {
   #spacer = h("div", { class: "spacer", role: "presentation" });
   #isDue = false;
   #kind = {};
+  #height = 0;
 
-  /** `kind` has `height`, `role`, `rowRole`, `label`, and `draw(item)`, which returns a row. */
+  /** `kind` has `height()`, `role`, `rowRole`, `label`, and `draw(item)`, which returns a row. */
   constructor(element, { onOpen, onFold }) {
     this.element = element;
     this.onOpen = onOpen;
@@ -34,8 +35,9 @@ export class VirtualList {
       this.element.setAttribute("aria-label", kind.label);
     }
     this.#kind = kind;
+    this.#height = kind.height();
     this.#items = items;
-    this.#spacer.style.height = `${items.length * kind.height}px`;
+    this.#spacer.style.height = `${items.length * this.#height}px`;
     this.#clear();
     this.#soon();
   }
@@ -67,7 +69,7 @@ export class VirtualList {
   }
 
   #draw() {
-    const { height } = this.#kind;
+    const height = this.#height;
     if (!height) return;
     const first = Math.max(0, Math.floor(this.element.scrollTop / height) - BEYOND);
     const last = Math.ceil((this.element.scrollTop + this.element.clientHeight) / height) + BEYOND;
@@ -90,8 +92,8 @@ export class VirtualList {
     row.setAttribute("aria-setsize", this.#items.length);
     row.setAttribute("aria-posinset", index + 1);
     row.setAttribute("aria-selected", id === this.#chosen);
-    row.style.height = `${this.#kind.height}px`;
-    row.style.transform = `translateY(${index * this.#kind.height}px)`;
+    row.style.height = `${this.#height}px`;
+    row.style.transform = `translateY(${index * this.#height}px)`;
     this.#rows.set(id, row);
     this.element.append(row);
   }
@@ -99,6 +101,7 @@ export class VirtualList {
   #mark() {
     for (const [id, row] of this.#rows) row.classList.toggle("active", id === this.#active);
     const row = this.#rows.get(this.#active);
+    this.element.classList.toggle("marked", Boolean(row));
     if (row) this.element.setAttribute("aria-activedescendant", row.id);
     else this.element.removeAttribute("aria-activedescendant");
   }
@@ -111,8 +114,8 @@ export class VirtualList {
     const item = this.#items[Math.min(Math.max(index, 0), this.#items.length - 1)];
     if (!item) return;
     this.#active = item.id;
-    const top = this.#index(item.id) * this.#kind.height;
-    const bottom = top + this.#kind.height - this.element.clientHeight;
+    const top = this.#index(item.id) * this.#height;
+    const bottom = top + this.#height - this.element.clientHeight;
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     else if (bottom > this.element.scrollTop) this.element.scrollTop = bottom;
     this.#draw();
@@ -120,7 +123,7 @@ export class VirtualList {
 
   #key(event) {
     const at = this.#index(this.#active);
-    const page = Math.floor(this.element.clientHeight / this.#kind.height) || 1;
+    const page = Math.floor(this.element.clientHeight / this.#height) || 1;
     const targets = {
       ArrowDown: at + 1,
       ArrowUp: at < 0 ? 0 : at - 1,
