@@ -9,6 +9,7 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
+from pergola import __version__
 from pergola.api.objects import GroupVersionKind, Key
 from pergola.dashboard.access.viewer import Door, Viewer, still_sees
 from pergola.dashboard.server.answers import Answers, Unanswered
@@ -24,6 +25,7 @@ from pergola.kube.errors import KubeError
 from pergola.runtime.clock import Clock, SystemClock
 
 _SHUTDOWN_SECONDS: Final = 1.0
+_DOCUMENTATION: Final = "https://pergola.dev"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,8 @@ class Server:
     async def _cluster(self, request: web.Request) -> web.Response:
         name = request[VIEWER].name
         has_session = bool(name) and hdrs.AUTHORIZATION not in request.headers
-        return web.json_response({"cluster": self.cluster, "user": name, "session": has_session})
+        about = {"cluster": self.cluster, "version": __version__, "documentation": _DOCUMENTATION}
+        return web.json_response({**about, "user": name, "session": has_session})
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         last = request.headers.get("Last-Event-ID", "")

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.api import marks
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
+    annotations_of,
     labels_of,
     maps_at,
     metadata_of,
+    owner_references_of,
     uid_of,
 )
 from pergola.dashboard.state.scope import Scope
@@ -17,12 +20,16 @@ from pergola.dashboard.state.verdicts import Condition, Verdict, conditions, ver
 
 LONGEST_PROBLEM: Final = 400
 """In characters; the full text is in the details of the object."""
-_SHOWN_LABELS: Final = ("origin", "gardener.cloud/role", "app")
+_OWNING_LABELS: Final = (marks.ORIGIN_LABEL, "app.kubernetes.io/managed-by", marks.MANAGED_BY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """An object in the lists of the page."""
+    """An object in the lists of the page.
+
+    Attributes:
+        owner: What manages the object; empty if the object does not say it.
+    """
 
     gvk: GroupVersionKind
     key: Key
@@ -31,7 +38,7 @@ class Card:
     verdict: Verdict
     conditions: tuple[Condition, ...]
     objects: int
-    labels: dict[str, str]
+    owner: str
 
     @property
     def id(self) -> str:
@@ -58,14 +65,13 @@ class Card:
             "patience": it.patience,
             "created": self.created,
             "objects": self.objects,
-            "labels": self.labels,
+            "owner": self.owner,
             "conditions": [[each.kind, each.status, each.state] for each in self.conditions],
         }
 
 
 def card_of(gvk: GroupVersionKind, obj: JsonObject) -> Card:
     """Return the card of an object; nothing else of the object is kept."""
-    labels = labels_of(obj)
     return Card(
         gvk=gvk,
         key=Key.of(obj),
@@ -74,10 +80,22 @@ def card_of(gvk: GroupVersionKind, obj: JsonObject) -> Card:
         verdict=verdict(gvk, obj),
         conditions=tuple(conditions(obj)),
         objects=len(maps_at(obj, "status", "resources")),
-        labels={name: labels[name] for name in _SHOWN_LABELS if name in labels},
+        owner=owner_of(obj),
     )
 
 
 def card_id(gvk: GroupVersionKind, key: Key) -> str:
     """Return the identity of a card: API version, kind, namespace and name."""
     return f"{gvk.api_version}/{gvk.kind}/{key.namespace}/{key.name}"
+
+
+def owner_of(obj: JsonObject) -> str:
+    """Return what manages an object: a ManagedResource, its controller, or who created it."""
+    origin = annotations_of(obj).get(marks.ORIGIN)
+    if origin:
+        return f"ManagedResource {origin.rpartition(':')[2]}"
+    for reference in owner_references_of(obj):
+        if reference.get("controller") is True:
+            return f"{reference.get('kind')} {reference.get('name')}"
+    labels = labels_of(obj)
+    return next(filter(None, (labels.get(name) for name in _OWNING_LABELS)), "")

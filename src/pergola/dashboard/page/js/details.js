@@ -1,5 +1,6 @@
 // The details of one object: why, conditions, what is below it, its last hour, and the object.
 
+import { commands } from "./commands.js";
 import { counted, h, mark } from "./dom.js";
 import { clock, lasting } from "./time.js";
 import { current, address, objectAddress, subject } from "./route.js";
@@ -97,6 +98,7 @@ export class Details {
       found.conditions.length ? section("Conditions", h("ul", { class: "conditions" }, found.conditions.map((each) => condition(each, said)))) : "",
       found.objects.length ? section(counted(found.objects.length, "object"), h("ul", { class: "plain" }, found.objects.map((each) => managed(each, said)))) : "",
       moments.length ? section("Last hour", h("ul", { class: "conditions" }, moments.map((each) => momentItem(each, said)))) : "",
+      section("Commands", commands(found.id)),
       h("details", {}, h("summary", {}, "The whole object"), h("pre", { class: "object", tabindex: 0 }, JSON.stringify(found.object, null, 2))),
     ];
   }

@@ -8,7 +8,7 @@ export function listenToKeys({ clearSearch }) {
   byId("help").addEventListener("click", () => dialog.showModal());
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || dialog.open) return;
-    const isTyping = event.target.matches("input, textarea");
+    const isTyping = event.target.matches("input, textarea, select");
     if (event.key === "Escape") escape(clearSearch);
     else if (isTyping) return;
     else if (event.key === "/") byId("search").focus();

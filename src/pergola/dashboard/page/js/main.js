@@ -1,13 +1,15 @@
 // The page: what the stream brings goes to the store, and from there to the view that is open.
 
-import { ATTENTION, FOUND, found } from "./attention.js";
+import { ATTENTION, Causes, FOUND, found } from "./attention.js";
 import { Details } from "./details.js";
 import { byId } from "./dom.js";
+import { filtered, isGrouped, listenToFilters, showFilters } from "./filters.js";
 import { listenToKeys } from "./keys.js";
+import { nothing } from "./nothing.js";
 import { address, current, go } from "./route.js";
 import { onHeight } from "./rows.js";
 import { clearSearch, onSearch, query } from "./search.js";
-import { showSession } from "./session.js";
+import { showSession, showVersion } from "./session.js";
 import { Store } from "./store.js";
 import { follow, read } from "./stream.js";
 import { switchTheme } from "./theme.js";
@@ -20,6 +22,7 @@ const TICK = 5000;
 
 const store = new Store();
 const tree = new Tree(store, () => draw());
+const causes = new Causes(() => draw());
 const list = new VirtualList(byId("list"), { onOpen: open, onFold: fold });
 const details = new Details(byId("details"), store);
 let isLoaded = false;
@@ -34,7 +37,8 @@ function open(item) {
 }
 
 function fold(node, isOpen) {
-  if (node.level) tree.fold(node, isOpen);
+  if (node.members) causes.fold(node, isOpen);
+  else if (node.level) tree.fold(node, isOpen);
 }
 
 /** Show the list of the current view before the next frame: many changes are drawn once. */
@@ -55,21 +59,24 @@ function drawNow() {
   const [kind, items] = text ? [FOUND, found(store, text)] : rows(view, attention);
   byId("heading").textContent = text ? `${items.length} found` : TITLES[view];
   byId("above").replaceChildren(...(kind === MOMENTS ? bars(items) : []));
+  byId("filters").hidden = kind !== ATTENTION || attention.length === 0;
+  if (kind === ATTENTION) showFilters(attention);
   list.show(kind, items);
-  showEmpty(kind, items);
+  showEmpty(kind, items, attention.length);
   showCount(attention.length);
 }
 
 function rows(view, attention) {
   if (view === "objects") return [TREE, tree.rows()];
   if (view === "timeline") return [MOMENTS, store.timeline()];
-  return [ATTENTION, attention];
+  const matching = filtered(attention);
+  return [ATTENTION, isGrouped() ? causes.rows(matching) : matching];
 }
 
-function showEmpty(kind, items) {
-  const texts = new Map([[ATTENTION, "Nothing needs attention."], [FOUND, "Nothing was found."], [MOMENTS, "Nothing has happened in the last hour."], [TREE, "There are no objects that Pergola serves."]]);
-  byId("empty").hidden = !isLoaded || isRefused || items.length > 0;
-  byId("empty").textContent = texts.get(kind);
+function showEmpty(kind, items, hidden) {
+  const isEmpty = isLoaded && !isRefused && items.length === 0;
+  byId("empty").hidden = !isEmpty;
+  if (isEmpty) byId("empty").replaceChildren(...nothing(kind, store, hidden));
   byId("list").hidden = isLoaded && items.length === 0;
 }
 
@@ -121,6 +128,7 @@ store.addEventListener("change", ({ detail }) => {
   details.forget(detail.changed);
   draw();
 });
+listenToFilters();
 onSearch(draw, () => byId("list").focus());
 listenToKeys({ clearSearch });
 byId("theme").addEventListener("click", switchTheme);
@@ -131,5 +139,6 @@ showRoute();
 follow({ onData: (data, isAll) => store.apply(data, isAll), onStatus: showProblems, onLive: showLive });
 read("/api/cluster").then((found) => {
   byId("cluster").textContent = found.cluster;
+  showVersion(found);
   showSession(found);
 });

@@ -4,13 +4,28 @@ export const VIEWS = ["attention", "objects", "timeline"];
 
 /** Return the view, the id of the open object or "", and what of it is open. */
 export function current() {
-  const [, view, id = "", part = ""] = location.hash.split("/");
+  const [, view, id = "", part = ""] = location.hash.split("?")[0].split("/");
   return { view: VIEWS.includes(view) ? view : "attention", id: decode(id), part };
 }
 
-/** Return the address of a view with an object. */
-export function address(view, id = "", part = "") {
-  return `#/${view}${id && `/${encodeURIComponent(id)}`}${part && `/${part}`}`;
+/** Return the filters in the address. */
+export function filters() {
+  return new URLSearchParams(location.hash.split("?")[1] ?? "");
+}
+
+/** Return the address of a view with an object; the filters stay as they are. */
+export function address(view, id = "", part = "", kept = filters()) {
+  const query = kept.toString();
+  return `#/${view}${id && `/${encodeURIComponent(id)}`}${part && `/${part}`}${query && `?${query}`}`;
+}
+
+/** Set a filter, or remove it if the value is empty; the address is replaced. */
+export function setFilter(name, value) {
+  const { view, id, part } = current();
+  const changed = filters();
+  if (value) changed.set(name, value);
+  else changed.delete(name);
+  location.replace(address(view, id, part, changed));
 }
 
 /** Return the address of an object in the current view. */

@@ -1,6 +1,6 @@
 // Rows of the lists.
 
-import { h, mark } from "./dom.js";
+import { counted, h, mark } from "./dom.js";
 import { clock, lasting } from "./time.js";
 
 const PHONE = matchMedia("(max-width: 760px)");
@@ -27,6 +27,33 @@ export function cardRow(card) {
     ),
     h("span", { class: "age" }, lasting(card.since)),
   );
+}
+
+/** Return the row of a card, or of several ones with the same cause. */
+export function attentionRow(item) {
+  const row = item.members ? causeRow(item) : cardRow(item);
+  row.setAttribute("aria-level", item.level ?? 1);
+  if (item.level) row.classList.add("inner");
+  return row;
+}
+
+function causeRow({ members, isOpen, state, since, problem }) {
+  const kinds = new Set(members.map(({ kind }) => kind));
+  const what = counted(members.length, kinds.size === 1 ? [...kinds][0] : "object");
+  const row = h("div", { class: "row tall" },
+    mark(state),
+    h("div", { class: "lines" },
+      h("div", { class: "line" },
+        h("span", { class: "fold", "aria-hidden": "true" }, isOpen ? "▾" : "▸"),
+        h("span", { class: "name" }, what),
+        h("span", { class: "where" }, members.map(({ name }) => name).join(", ")),
+      ),
+      h("div", { class: "clamped text" }, problem),
+    ),
+    h("span", { class: "age" }, lasting(since)),
+  );
+  row.setAttribute("aria-expanded", isOpen);
+  return row;
 }
 
 /** Return the row of a moment. */

@@ -1,4 +1,4 @@
-// Whose session it is, and its end.
+// Whose session it is, its end, and what serves the page.
 
 import { byId } from "./dom.js";
 
@@ -8,6 +8,14 @@ export function showSession({ user, session }) {
   [name.textContent, name.title, name.hidden] = [user, user, !user];
   byId("sign-out").hidden = !session;
   byId("sign-out").addEventListener("click", signOut);
+}
+
+/** Show the version of Pergola, and the way to its documentation. */
+export function showVersion({ version, documentation }) {
+  byId("version").textContent = version;
+  byId("version").title = `Pergola ${version}`;
+  byId("documentation").href = documentation;
+  byId("documentation").hidden = false;
 }
 
 async function signOut() {

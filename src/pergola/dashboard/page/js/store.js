@@ -8,9 +8,13 @@ const HOUR = 3600 * 1000;
 export class Store extends EventTarget {
   cards = new Map();
   moments = new Map();
+  opened = undefined;
+  changed = undefined;
 
   /** Take a message of the stream; `isAll` says that nothing else exists. */
   apply({ items, gone }, isAll) {
+    if (isAll) this.opened ??= now();
+    else this.changed = now();
     if (isAll) {
       this.cards.clear();
       this.moments.clear();
