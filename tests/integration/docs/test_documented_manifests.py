@@ -33,6 +33,7 @@ PROVIDER: Final = ROOT / "examples" / "extensions" / "pergola-aws.yaml"
 EXTENSION_FIELDS: Final = "how-to/extensions-of-a-garden.md: Values with credentials"
 ELSEWHERE: Final = {"Gardenlet"}
 """Kinds of gardener-apiserver, to which `test_garden_life` sends them."""
+GREETING: Final = GroupVersionKind("example.org", "v1", "Greeting")
 ETCD: Final = "etcds.druid.gardener.cloud"
 
 
@@ -66,7 +67,7 @@ async def served(cluster_client: Client) -> Client:
     await install_extension_crds(cluster_client)
     await install_garden_extension_crds(cluster_client)
     await install_definitions(cluster_client, ETCD)
-    await serve(cluster_client, definition(ENVOY_FILTER))
+    await serve(cluster_client, definition(ENVOY_FILTER), definition(GREETING))
     definitions = await cluster_api.aws_provider_crds()
     new = cluster_api.infra_cluster_crd(cluster_api.NEW)
     await cluster_api.install(cluster_client, new, *definitions)

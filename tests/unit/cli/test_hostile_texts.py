@@ -89,5 +89,4 @@ def test_commands_print_only_through_the_functions_that_show_control_characters(
                 continue
             if node.func.id in ("print", "Console"):
                 found.append(str(path.relative_to(CLI)))
-    # the function itself; a text for a page in a browser
-    assert {*found} == {"text.py", "dashboard/reasons.py"}
+    assert {*found} == {"text.py"}  # the function itself

@@ -127,9 +127,9 @@ def test_the_list_shows_which_images_are_real_and_which_are_built(
 
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split() == ["NAME", "VERSION", "SIZE", "KIND", "SOURCE"]
-    rows = {line.split()[0]: line for line in lines}
-    assert "MB  stand-in" in rows["pause"]
-    assert "not built  real" in rows["kube-apiserver"]
+    rows = {line.split()[0]: " ".join(line.split()) for line in lines}
+    assert "MB stand-in" in rows["pause"]
+    assert "not built real" in rows["kube-apiserver"]
 
 
 def test_an_unknown_image_is_reported_in_one_sentence(
