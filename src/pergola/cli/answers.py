@@ -26,6 +26,8 @@ _LABELS: Final = {
     Topic.FINALIZER: "finalizer ",
     Topic.WRITTEN: "last writer ",
 }
+_CAUSES: Final = (Topic.PROBLEM, Topic.WAITS, Topic.BLOCKED)
+"""What explains that an object is not as it should be; people read this first."""
 _JOINTS: Final = {Topic.WANTED: ", ", Topic.BLOCKED: " ", Topic.FINALIZER: " "}
 _EVIDENCE: Final = {
     Kind.SOURCE: "from ",
@@ -42,7 +44,8 @@ def print_text(answer: "Answer", out: "Console | None" = None) -> None:
     style = "bold" if answer.state in _CALM else "bold yellow"
     root = Tree(Text(f"{_capital(answer.sentence)}.", style=style))
     now = datetime.now(UTC)
-    for statement in answer.statements:
+    causes_first = sorted(answer.statements, key=lambda each: each.topic not in _CAUSES)
+    for statement in causes_first:
         _add(root, statement, _LABELS[statement.topic], now)
     out.print(root)
     for label, step in zip(_STEPS, answer.next_steps, strict=False):

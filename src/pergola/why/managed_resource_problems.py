@@ -7,7 +7,7 @@ from typing import Final
 from pergola.api import marks
 from pergola.api.conditions import get_condition
 from pergola.api.kinds import SECRET
-from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING
+from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING, Reason
 from pergola.api.managed_resource_status import (
     applied_problem,
     deletion_problem,
@@ -60,7 +60,19 @@ def conditions(resource: JsonObject) -> Iterator[Statement]:
                 topic=Topic.WAITS if is_rollout else Topic.PROBLEM,
                 text=f"its rollout: {problem}" if is_rollout else problem,
                 since=since(resource, problem),
+                advice=_correction(resource) if rule is applied_problem else "",
             )
+
+
+def _correction(resource: JsonObject) -> str:
+    """Return what to do about an object that the API server refuses; empty if nothing is known."""
+    applied = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
+    if applied.get("reason") != Reason.APPLY_FAILED:
+        return ""
+    names = ", ".join(str(each.get("name")) for each in maps_at(resource, "spec", "secretRefs"))
+    return (
+        f"correct the object that the message names in Secret {names}: a change is applied at once"
+    )
 
 
 def remarks(resource: JsonObject) -> Iterator[Statement]:
