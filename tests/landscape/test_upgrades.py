@@ -72,8 +72,8 @@ async def test_a_gardenlet_of_the_release_before_is_upgraded_and_nothing_is_lost
         await landscape.perform(SHOOT, key, "reconcile")
         assert resources.items() <= (await uids(seed.site.client)).items()
         await landscape.delete(SHOOT, key)
-        await landscape.delete(SEED, Key("", seed.name))
         assert seed.refused() == []
+        await landscape.delete(SEED, Key("", seed.name))
 
 
 async def test_pergola_of_the_commit_before_is_upgraded_and_nothing_is_lost(

@@ -79,14 +79,14 @@ class SeedCluster:
     def refused(self) -> list[str]:
         """Return a sentence for each request of Pergola that was forbidden.
 
-        Except for the Leases of extensions: one that is removed loses its role before it can give
-        up its Lease.
+        Except for Leases: a process that is removed, with its extension or its Shoot, loses its
+        role before it can give up its Lease.
         """
         return [
             *refused(
                 event
                 for event in self.log.requests()
-                if _is_own(_account(event)) and not _is_lease_of_extension(event)
+                if _is_own(_account(event)) and not _is_lease_of_removed(event)
             )
         ]
 
@@ -244,9 +244,9 @@ def _is_own(account: Key) -> bool:
     return account.name == _MANAGER or account.namespace.startswith(_EXTENSION)
 
 
-def _is_lease_of_extension(event: JsonObject) -> bool:
+def _is_lease_of_removed(event: JsonObject) -> bool:
     is_lease = map_at(event, "objectRef").get("resource") == "leases"
-    return is_lease and _account(event).name != _MANAGER
+    return is_lease and _account(event) != Key("garden", _MANAGER)
 
 
 async def uids(client: Client) -> dict[Key, str]:
