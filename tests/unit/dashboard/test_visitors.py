@@ -1,11 +1,11 @@
-"""A visitor who signs out sees nothing from then on, also on pages that are open."""
+"""A visitor who signs out, or signs in too often, sees nothing from then on."""
 
 from typing import cast
 
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.dashboard.access.visitors import Visitors
+from pergola.dashboard.access.visitors import MOST_TOKENS_PER_USER, Visitors
 from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 from tests.support.cluster_config import cluster_config
@@ -36,4 +36,12 @@ async def test_signing_out_ends_the_streams_of_a_visitor() -> None:
     again = await visitors.of("token")
     assert again is not None
     assert await again.is_welcome()
+    await visitors.close()
+
+
+async def test_too_many_tokens_of_a_user_end_the_streams_of_the_oldest_one() -> None:
+    visitors = Visitors(cast("Client", Reviewer()), connect)
+    found = [await visitors.of(f"token-{number}") for number in range(MOST_TOKENS_PER_USER + 1)]
+    welcome = [await each.is_welcome() for each in found if each is not None]
+    assert welcome == [False] + [True] * MOST_TOKENS_PER_USER
     await visitors.close()

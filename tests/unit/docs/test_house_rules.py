@@ -154,10 +154,6 @@ def test_signals_to_child_processes_leave_the_return_code_alone() -> None:
 
 UNUSED: Final = {
     # Called by a library.
-    "connection_made": "asyncio",
-    "data_received": "asyncio",
-    "pause_writing": "asyncio",
-    "resume_writing": "asyncio",
     "on_message_begin": "httptools",
     "on_url": "httptools",
     "on_header": "httptools",

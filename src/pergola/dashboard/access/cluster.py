@@ -1,5 +1,6 @@
 """In a cluster: a bearer token opens a session, or an authenticating proxy sends one."""
 
+import asyncio
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -13,6 +14,7 @@ from pergola.dashboard.access.visitors import Visitor, Visitors
 COOKIE: Final = "__Host-pergola-dashboard"
 """The prefix makes browsers require TLS, and guarantees that no other host set the cookie."""
 _SESSION_SECONDS: Final = 12 * 3600.0
+_BODY_SECONDS: Final = 10.0
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,16384}=*")
 _SCHEME: Final = "bearer"
 _REFUSED: Final = (
@@ -54,10 +56,11 @@ class ClusterDoor:
 
     async def _sign_in(self, request: web.Request) -> web.Response:
         token = await _posted(request)
-        if not token or await self._visitors.of(token) is None:
+        visitor = await self._visitors.of(token) if token else None
+        if visitor is None:
             raise web.HTTPUnauthorized(text=_REFUSED)
         response = web.Response(status=204)
-        self._sessions.open(response, token)
+        self._sessions.open(response, token, owner=visitor.name)
         return response
 
     async def _sign_out(self, request: web.Request) -> web.Response:
@@ -80,7 +83,10 @@ async def _posted(request: web.Request) -> str:
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="send the token as JSON\n")
     try:
-        body = orjson.loads(await request.read())
+        async with asyncio.timeout(_BODY_SECONDS):
+            body = orjson.loads(await request.read())
+    except TimeoutError:
+        raise web.HTTPRequestTimeout(text="the token did not arrive in time\n") from None
     except orjson.JSONDecodeError:
         body = None
     token = body.get("token") if isinstance(body, dict) else None

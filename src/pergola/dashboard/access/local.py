@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from pergola.api.objects import JsonObject
+from pergola.dashboard.access.peers import is_own
 from pergola.dashboard.access.sessions import Sessions
 from pergola.dashboard.state.scope import Scope
 from pergola.kube.client import Client
@@ -22,6 +23,7 @@ _SIGNED_IN: Final = """<!doctype html>
 <meta http-equiv="refresh" content="0; url=/"></head>
 <body><p><a href="/">Open the dashboard</a></p></body></html>
 """
+_FOREIGN: Final = "only the user who started `pergola dashboard` may open it\n"
 _USED: Final = "this link was used before: use the one that `pergola dashboard` printed last\n"
 
 
@@ -54,8 +56,8 @@ class LocalDoor:
         return host.lower() in self._hosts
 
     async def viewer(self, request: web.Request) -> "_Caller | None":
-        """Return the caller, if the request has a session cookie."""
-        return self._sessions.get(request)
+        """Return the caller, if the request has a session cookie and comes from their user."""
+        return self._sessions.get(request) if _is_own(request) else None
 
     def routes(self) -> Sequence[web.RouteDef]:
         """Return the route that exchanges a link for a session."""
@@ -63,16 +65,27 @@ class LocalDoor:
 
     async def _sign_in(self, request: web.Request) -> web.Response:
         token = request.query.get("token", "")
+        if not _is_own(request):
+            raise web.HTTPForbidden(text=_FOREIGN)
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             raise web.HTTPUnauthorized(text=_USED)
         response = web.Response(text=_SIGNED_IN, content_type="text/html")
-        self._sessions.open(response, self._viewer)
+        self._sessions.open(response, self._viewer, owner=self._viewer.name)
         self._renew()
         return response
 
     def _renew(self) -> None:
         self._token = secrets.token_urlsafe(_BYTES)
         self._on_link(f"{self._origin}/sign-in?token={self._token}")
+
+
+def _is_own(request: web.Request) -> bool:
+    """Return whether a request comes from a process of our user on this machine."""
+    if request.transport is None:
+        return False
+    peer = request.transport.get_extra_info("peername")
+    here = request.transport.get_extra_info("sockname")
+    return is_own(peer[:2], here[:2])
 
 
 class _Caller:

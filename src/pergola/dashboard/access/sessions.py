@@ -1,8 +1,8 @@
 """Sessions: random ids in cookies, kept in memory, so that they end with the process."""
 
 import secrets
-from collections import OrderedDict
-from typing import Final, Generic, TypeVar
+from collections import Counter, OrderedDict
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from aiohttp import web
 
@@ -10,7 +10,14 @@ from pergola.runtime.clock import monotonic
 
 V = TypeVar("V")
 _BYTES: Final = 32
-_MOST: Final = 1_000
+MOST: Final = 1_000
+MOST_PER_OWNER: Final = 20
+
+
+class _Session(NamedTuple, Generic[V]):
+    used: float
+    value: V
+    owner: str
 
 
 class Sessions(Generic[V]):
@@ -27,14 +34,20 @@ class Sessions(Generic[V]):
         self._cookie = cookie
         self._seconds = seconds
         self._is_secure = is_secure
-        self._sessions: OrderedDict[str, tuple[float, V]] = OrderedDict()
+        self._sessions: OrderedDict[str, _Session[V]] = OrderedDict()
 
-    def open(self, response: web.StreamResponse, value: V) -> None:
-        """Start a session, and set its cookie."""
+    def open(self, response: web.StreamResponse, value: V, *, owner: str) -> None:
+        """Start a session, and set its cookie.
+
+        If there are too many, the oldest one of this owner ends, or of the owner with most of them.
+        """
+        owners = Counter(each.owner for each in self._sessions.values())
+        if owners[owner] >= MOST_PER_OWNER:
+            self._end_oldest(owner)
+        elif len(self._sessions) >= MOST:
+            self._end_oldest(owners.most_common(1)[0][0])
         name = secrets.token_urlsafe(_BYTES)
-        self._sessions[name] = monotonic(), value
-        if len(self._sessions) > _MOST:
-            self._sessions.popitem(last=False)
+        self._sessions[name] = _Session(monotonic(), value, owner)
         response.set_cookie(
             self._cookie,
             name,
@@ -48,13 +61,16 @@ class Sessions(Generic[V]):
         """Return the value of the request's session; None without one."""
         name = request.cookies.get(self._cookie, "")
         found = self._sessions.pop(name, None)
-        if found is None or monotonic() - found[0] > self._seconds:
+        if found is None or monotonic() - found.used > self._seconds:
             return None
-        self._sessions[name] = monotonic(), found[1]
-        return found[1]
+        self._sessions[name] = found._replace(used=monotonic())
+        return found.value
 
     def close(self, request: web.Request, response: web.StreamResponse) -> V | None:
         """End the request's session; return its value."""
         found = self._sessions.pop(request.cookies.get(self._cookie, ""), None)
         response.del_cookie(self._cookie, path="/")
-        return found[1] if found else None
+        return found.value if found else None
+
+    def _end_oldest(self, owner: str) -> None:
+        del self._sessions[next(name for name, it in self._sessions.items() if it.owner == owner)]

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,15 +11,18 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.dashboard.access.lifetimes import Lifetimes
 from pergola.dashboard.access.permissions import Permissions
-from pergola.dashboard.access.reviews import User, user_of
+from pergola.dashboard.access.reviews import Unreviewed, User, user_of
 from pergola.dashboard.state.scope import Scope
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.clock import monotonic
 
-_MOST: Final = 1_000
+MOST: Final = 1_000
+MOST_TOKENS_PER_USER: Final = 20
 _REVIEWS_AT_ONCE: Final = 8
+_WAITING: Final = 100
+"""A guesser of tokens cannot keep others waiting for longer than for this many reviews."""
 
 Connect = Callable[[str], Client]
 """Returns a client whose only credential is a token."""
@@ -103,6 +106,7 @@ class Visitors:
         self._lifetimes = lifetimes or Lifetimes()
         self._visitors: OrderedDict[bytes, Visitor] = OrderedDict()
         self._reviewing = asyncio.Semaphore(_REVIEWS_AT_ONCE)
+        self._waiting = 0
 
     async def of(self, token: str) -> Visitor | None:
         """Return the user of a token; None if the API server does not, or no longer, accept it.
@@ -135,8 +139,7 @@ class Visitors:
             await visitor.client.close()
 
     async def _admit(self, digest: bytes, token: str) -> Visitor | None:
-        async with self._reviewing:
-            user = await user_of(self._reviewer, token)
+        user = await self._review(token)
         if user is None:
             return None
         if digest not in self._visitors:
@@ -144,10 +147,26 @@ class Visitors:
             visitor = Visitor(self._reviewer, client, token, user, self._lifetimes)
             self._visitors[digest] = visitor
         admitted = self._visitors[digest]
-        if len(self._visitors) > _MOST:
-            _, oldest = self._visitors.popitem(last=False)
-            await oldest.client.close()
+        names = Counter(each.name for each in self._visitors.values())
+        if names[user.name] > MOST_TOKENS_PER_USER:
+            await self._end_oldest(user.name)
+        elif len(self._visitors) > MOST:
+            await self._end_oldest(names.most_common(1)[0][0])
         return admitted
+
+    async def _review(self, token: str) -> User | None:
+        if self._waiting >= _WAITING:
+            raise Unreviewed("too many tokens are checked at the same time: try again")
+        self._waiting += 1
+        try:
+            async with self._reviewing:
+                return await user_of(self._reviewer, token)
+        finally:
+            self._waiting -= 1
+
+    async def _end_oldest(self, name: str) -> None:
+        oldest = next(digest for digest, each in self._visitors.items() if each.name == name)
+        await self._visitors.pop(oldest).leave()
 
 
 def _digest(token: str) -> bytes:

@@ -1,18 +1,23 @@
 """The routes of the dashboard, and its server as a context."""
 
+import asyncio
+import logging
 import ssl
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from socket import socket
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from pergola import __version__
 from pergola.api.objects import GroupVersionKind, Key
 from pergola.dashboard.access.viewer import Door, Viewer, still_sees
 from pergola.dashboard.server.answers import Answers, Unanswered
+from pergola.dashboard.server.connections import Guard
 from pergola.dashboard.server.files import Files
 from pergola.dashboard.server.guards import VIEWER, add_headers, guards
 from pergola.dashboard.server.objects import details
@@ -24,7 +29,10 @@ from pergola.dashboard.state.scope import Scope
 from pergola.kube.errors import KubeError
 from pergola.runtime.clock import Clock, SystemClock
 
+MOST_STREAMS: Final = 20
 _SHUTDOWN_SECONDS: Final = 1.0
+_HANDSHAKE_SECONDS: Final = 10.0
+_LONGEST_BODY: Final = 32 * 1024
 _DOCUMENTATION: Final = "https://pergola.dev"
 
 
@@ -43,8 +51,9 @@ class Server:
     cluster: str
     clock: Clock = field(default_factory=SystemClock)
     beat_seconds: float = BEAT_SECONDS
+    _streams: Counter[str] = field(default_factory=Counter, init=False)
 
-    def app(self) -> web.Application:
+    def app(self, guard: Guard) -> web.Application:
         """Return the application with all routes."""
         files = Files()
 
@@ -52,7 +61,9 @@ class Server:
             viewer = await self.door.viewer(request)
             return files.answer(request, self.door.page if viewer is None else "index.html")
 
-        app = web.Application(middlewares=guards(self.door))
+        app = web.Application(
+            middlewares=[guard.middleware, *guards(self.door)], client_max_size=_LONGEST_BODY
+        )
         app.on_response_prepare.append(add_headers)
         app.add_routes(self.door.routes())
         app.router.add_get("/", page)
@@ -76,7 +87,8 @@ class Server:
         position = Position.parse(last) if last else None
         viewer = request[VIEWER]
         stream = Stream(self.board, viewer, self.clock, position, self.beat_seconds)
-        return await send_events(request, stream.messages())
+        with self._counted(viewer):
+            return await send_events(request, stream.messages())
 
     async def _object(self, request: web.Request) -> web.Response:
         return web.json_response(await details(request[VIEWER].client, *_subject(request)))
@@ -90,7 +102,24 @@ class Server:
 
     async def _flow(self, request: web.Request) -> web.StreamResponse:
         subject = _subject(request)
-        return await send_events(request, self._flow_messages(request[VIEWER], *subject))
+        viewer = request[VIEWER]
+        with self._counted(viewer):
+            return await send_events(request, self._flow_messages(viewer, *subject))
+
+    @contextmanager
+    def _counted(self, viewer: Viewer) -> Generator[None]:
+        """Count an open stream of a user, each of which may hold a copy of the whole feed."""
+        if self._streams[viewer.name] >= MOST_STREAMS:
+            raise web.HTTPTooManyRequests(
+                text=f"you have {MOST_STREAMS} open pages: close one of them\n"
+            )
+        self._streams[viewer.name] += 1
+        try:
+            yield
+        finally:
+            self._streams[viewer.name] -= 1
+            if not self._streams[viewer.name]:
+                del self._streams[viewer.name]
 
     async def _flow_messages(
         self, viewer: Viewer, gvk: GroupVersionKind, key: Key
@@ -121,14 +150,40 @@ async def serve_dashboard(
     server: Server, listener: socket, tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[None]:
     """Serve the page on a socket until the end of the block."""
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    guard = Guard()
+    runner = web.AppRunner(
+        server.app(guard),
+        access_log=None,
+        logger=_requests_logger(),
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+    )
     await runner.setup()
-    try:
-        await web.SockSite(runner, listener, ssl_context=tls).start()
-        yield
-    finally:
-        await runner.cleanup()
-        listener.close()
+    protocol = cast("web.Server", runner.server)
+    async with guard.watching(protocol) as protocols:
+        accepting = await asyncio.get_running_loop().create_server(
+            protocols,
+            sock=listener,
+            ssl=tls,
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS if tls else None,
+        )
+        try:
+            yield
+        finally:
+            accepting.close()
+            await runner.cleanup()
+            listener.close()
+
+
+def _requests_logger() -> logging.Logger:
+    """Return a logger for failed requests; malformed ones may contain tokens, and are left out."""
+    logger = logging.getLogger("pergola.dashboard.requests")
+    logger.addFilter(_is_our_failure)
+    return logger
+
+
+def _is_our_failure(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
 
 
 def _subject(request: web.Request) -> tuple[GroupVersionKind, Key]:

@@ -1,11 +1,15 @@
 """The format of server-sent events: a message with a name, an id and JSON."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from aiohttp import web
+
+_SLOW_SECONDS: Final = 30.0
+"""How long a page may take to read a message, which is in memory until then."""
 
 
 def message(name: str, data: Any, *, id: str = "") -> bytes:  # noqa: A002 - the field's name
@@ -21,7 +25,11 @@ async def send_events(request: web.Request, messages: AsyncGenerator[bytes]) -> 
     )
     await response.prepare(request)
     async with aclosing(messages):
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, TimeoutError):
             async for each in messages:
-                await response.write(each)
+                async with asyncio.timeout(_SLOW_SECONDS):
+                    await response.write(each)
+            return response
+    if request.transport is not None:
+        request.transport.abort()  # what is not read yet is dropped
     return response

@@ -46,31 +46,44 @@ class Stream:
 
     async def messages(self) -> AsyncGenerator[bytes]:
         """Yield messages until the page disconnects, or the session ends."""
+        now = asyncio.get_running_loop().time
+        due = now()
         while await still_sees(self._viewer):
             if self._visible and await self._visible.has_changed():
                 self._position = None
             changes = self._board.feed.since(self._position)
+            difference = b""
             if self._position != changes.position:
                 self._position = changes.position
-                yield await self._difference(changes)
-            yield message("status", self._status())
-            await self._next(changes.position)
+                difference = await self._difference(changes)
+            if difference:
+                yield difference
+            if difference or now() >= due:
+                yield message("status", self._status())
+                due = now() + self._beat
+            await self._next(changes.position, due)
 
-    async def _next(self, position: Position) -> None:
+    async def _next(self, position: Position, due: float) -> None:
         """Return after a change, or when a heartbeat is due."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._beat):
+            async with asyncio.timeout_at(due):
                 await self._board.feed.beyond(position)
                 await asyncio.sleep(SETTLED_SECONDS)
 
     async def _difference(self, changes: Changes) -> bytes:
+        """Return a message with changes; nothing if the viewer may see none of them.
+
+        Only those who see all learn the position, which tells how much changes elsewhere.
+        """
         items: Sequence[Item] = changes.items
         gone: Sequence[str] = changes.gone
         if self._visible:
             items, gone = await self._visible.of(changes)
+            if not (items or gone or changes.is_complete):
+                return b""
         name = "everything" if changes.is_complete else "changes"
         data = {"items": [item.data() for item in items], "gone": gone}
-        return message(name, data, id=str(changes.position))
+        return message(name, data, id="" if self._visible else str(changes.position))
 
     def _status(self) -> JsonObject:
         problems = [*self._board.problems(), *self._viewer.problems()]
