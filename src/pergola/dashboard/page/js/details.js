@@ -105,7 +105,7 @@ export class Details {
 
   #showFlow() {
     this.#flow = new Flow(this.#id);
-    this.#fill(this.#id, [h("div", {}, this.#flow.note, this.#flow.meter), this.#flow.graph, this.#flow.about]);
+    this.#fill(this.#id, [h("div", {}, this.#flow.note, this.#flow.meter, this.#flow.choice), this.#flow.frame, this.#flow.about]);
   }
 
   #showNetwork() {

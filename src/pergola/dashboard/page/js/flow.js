@@ -1,6 +1,7 @@
 // The flow graph of a Garden or an Infrastructure while it runs.
 
 import { h, s } from "./dom.js";
+import { drawn } from "./graph.js";
 import { layers } from "./layers.js";
 import { lasting } from "./time.js";
 import { objectAddress, subject } from "./route.js";
@@ -9,6 +10,7 @@ const [WIDTH, HEIGHT, CELL_WIDTH, CELL_HEIGHT, TOP] = [224, 40, 264, 50, 34];
 
 export class Flow {
   #source;
+  #all = [];
   #tasks = new Map();
   #buttons = new Map();
   #paths = [];
@@ -18,8 +20,16 @@ export class Flow {
   constructor(id) {
     this.note = h("p", { class: "where", role: "status" }, "reading the tasks …");
     this.meter = h("progress", { class: "meter", max: 100, value: 0, "aria-label": "Progress" });
-    this.graph = h("div", { class: "flow", tabindex: 0, role: "group", "aria-label": "Tasks of the flow" });
-    this.about = h("div", { class: "about", "aria-live": "polite" }, "Choose a task to see what it does and waits for.");
+    this.active = h("input", { type: "checkbox", change: () => this.#arrange() });
+    this.folded = h("input", { type: "checkbox", checked: true, change: () => this.#arrange() });
+    this.choice = h("p", { class: "choice" },
+      h("label", {}, this.active, " only running and failed tasks"),
+      h("label", {}, this.folded, " finished tasks as one"),
+    );
+    this.graph = h("div", { class: "flow", tabindex: 0, role: "group", "aria-label": "Tasks of the flow", scroll: () => this.#hint() });
+    this.frame = h("div", { class: "frame" }, this.graph, h("span", { class: "more", "aria-hidden": "true" }, "→"));
+    new ResizeObserver(() => this.#hint()).observe(this.graph);
+    this.about = h("div", { class: "about", "aria-live": "polite" }, "Choose a task to see what it does and waits for, and its lines to tasks in distant columns.");
     this.#source = new EventSource(`/api/flow?${new URLSearchParams(subject(id))}`);
     this.#source.addEventListener("flow", (event) => this.#show(JSON.parse(event.data)));
     this.#source.addEventListener("problem", (event) => this.#end(JSON.parse(event.data).text));
@@ -45,9 +55,16 @@ export class Flow {
     const doing = operation.type ? `${operation.type} ${operation.state}, ${operation.progress} %` : "No operation yet";
     this.note.textContent = [doing, counts.join(", "), skipped && `${skipped} skipped`, note].filter(Boolean).join(" · ");
     this.meter.value = operation.progress;
-    this.#tasks = new Map(tasks.map((task) => [task.name, task]));
-    const shape = shown.map(({ name, after }) => `${name}<${after}`).join("\n");
-    if (shape !== this.#shape) this.#draw(shown);
+    this.#all = tasks;
+    this.#arrange();
+  }
+
+  /** Draw what is chosen to be seen, again if it has changed. */
+  #arrange() {
+    const tasks = drawn(this.#all, { isActiveOnly: this.active.checked, isFolded: this.folded.checked });
+    this.#tasks = new Map([...this.#all, ...tasks].map((task) => [task.name, task]));
+    const shape = tasks.map(({ name, after }) => `${name}<${after}`).join("\n");
+    if (shape !== this.#shape) this.#draw(tasks);
     this.#shape = shape;
     for (const [name, button] of this.#buttons) {
       const { state } = this.#tasks.get(name);
@@ -72,12 +89,25 @@ export class Flow {
       ...this.#buttons.values(),
     );
     if (isFirst) this.#lookAtRunning(placed);
+    requestAnimationFrame(() => this.#hint());
+  }
+
+  /** Tell whether there is more to the right. */
+  #hint() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.graph;
+    this.frame.classList.toggle("cut", scrollLeft + clientWidth < scrollWidth - 1);
   }
 
   #button({ task, column, row }) {
-    const button = h("button", { type: "button", "aria-pressed": "false", click: () => this.#choose(task.name) }, h("span", {}, task.name));
+    const button = h("button", { type: "button", "aria-pressed": "false", click: () => (task.members ? this.#unfold() : this.#choose(task.name)) }, h("span", {}, task.name));
     button.style.transform = `translate(${column * CELL_WIDTH}px, ${row * CELL_HEIGHT + TOP}px)`;
     return button;
+  }
+
+  #unfold() {
+    this.folded.checked = false;
+    this.#arrange();
+    this.graph.querySelector(".task").focus();
   }
 
   #choose(name) {
@@ -113,7 +143,8 @@ function edge(from, to) {
   const [x1, y1] = [from.column * CELL_WIDTH + WIDTH, from.row * CELL_HEIGHT + TOP + HEIGHT / 2];
   const [x2, y2] = [to.column * CELL_WIDTH, to.row * CELL_HEIGHT + TOP + HEIGHT / 2];
   const middle = x2 - (CELL_WIDTH - WIDTH) / 2;
-  const path = s("path", { d: `M${x1} ${y1} C${middle} ${y1} ${x1 + 20} ${y2} ${x2} ${y2}` });
+  const isFar = to.column - from.column > 1; // such a line would cross other tasks
+  const path = s("path", { class: isFar && "far", d: `M${x1} ${y1} C${middle} ${y1} ${x1 + 20} ${y2} ${x2} ${y2}` });
   return { from: from.task.name, to: to.task.name, path };
 }
 

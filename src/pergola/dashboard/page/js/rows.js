@@ -7,6 +7,7 @@ const PHONE = matchMedia("(max-width: 760px)");
 
 /** Return the height of rows with a text of several lines, which is more on a narrow screen. */
 export const tall = () => (PHONE.matches ? 118 : 84);
+export const medium = () => (PHONE.matches ? 118 : 64);
 export const short = () => 34;
 
 /** Call a function when rows have another height. */
@@ -58,7 +59,7 @@ function causeRow({ members, isOpen, state, since, problem }) {
 
 /** Return the row of a moment. */
 export function momentRow(moment) {
-  return h("div", { class: "row tall" },
+  return h("div", { class: "row tall moment" },
     mark(moment.state),
     h("div", { class: "lines" },
       h("div", { class: "line" },
