@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from conformance import facts
-from conformance.oracles import GARDENER, Answer, Oracle, OracleError
+from conformance.oracles import GARDENER, ORACLES, SOURCES, Answer, Oracle, OracleError
 from conformance.subjects import SUBJECTS
 from pergola.api.objects import JsonObject
 
@@ -144,3 +144,11 @@ def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
 
     assert facts.write(subject, written, date(2026, 1, 1), tmp_path) == len(written)
     assert [*facts.read(subject, tmp_path)] == written
+
+
+def test_all_oracles_speak_one_protocol() -> None:
+    # Each is a Go module of its own, so each has a copy.
+    files = [*SOURCES.glob("*/protocol.go")]
+
+    assert len(files) == len(ORACLES)
+    assert len({file.read_text() for file in files}) == 1
