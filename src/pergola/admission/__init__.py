@@ -6,6 +6,7 @@ Not for: decisions, which belong to the product that declares the webhook.
 """
 
 from pergola.admission.draft import Draft
+from pergola.admission.own_server import webhook_server
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import Handler, Request, Verdict, allowed, denied, errored, invalid
 from pergola.admission.webhook import Webhook
@@ -22,4 +23,5 @@ __all__ = [
     "denied",
     "errored",
     "invalid",
+    "webhook_server",
 ]

@@ -1,0 +1,73 @@
+"""A webhook server for a process of one's own: it issues its certificate and registers itself."""
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from pergola.admission.configurations import Endpoint, by_service, by_url, configurations
+from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
+from pergola.admission.webhook import Webhook, endpoints
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.client import Client
+from pergola.pki import Plan
+from pergola.runtime.metrics import Metrics
+
+PORT: Final = 9443
+_LONGEST_COMMON_NAME: Final = 64
+
+
+def webhook_server(
+    client: Client,
+    webhooks: Iterable[Webhook],
+    metrics: Metrics,
+    *,
+    service: Key,
+    url: str = "",
+    host: str = "",
+    port: int = PORT,
+) -> WebhookServer:
+    """Return a server for webhooks, which `Application.serve` runs.
+
+    It keeps its certificates in the Secret `NAME-certificates` beside the Service, renews them, and
+    writes webhook configurations with the name of the Service. With leader election, every replica
+    serves, and the leader renews and registers.
+
+    Args:
+        service: through which the API server reaches this process, on port 443.
+        url: reaches it without a Service, such as `https://127.0.0.1`; without a port, the one
+            that is served.
+        host: the address to listen on; empty for all.
+        port: the port to listen on; 0 for any free one.
+
+    Raises:
+        ValueError: two webhooks share a path.
+    """
+    found = list(webhooks)
+    registrations = [each.registration for each in found if each.is_registered]
+
+    def render(bundle: bytes) -> list[JsonObject]:
+        return configurations(service.name, {}, registrations, address(), bundle)
+
+    def address() -> Endpoint:
+        if not url:
+            return by_service(service.name, service.namespace)
+        has_port = urlsplit(url).port is not None
+        return by_url(url if has_port else f"{url.rstrip('/')}:{server.port}")
+
+    identity = OwnIdentity(
+        client=client,
+        secret=Key(service.namespace, f"{service.name}-certificates"),
+        plan=Plan(service.name[:_LONGEST_COMMON_NAME], _hosts(service, url)),
+        name=service.name,
+        render=render,
+    )
+    listening = Listening(host=host, port=port)
+    server = WebhookServer(endpoints(found, metrics), listening, metrics, identity)
+    return server
+
+
+def _hosts(service: Key, url: str) -> tuple[str, ...]:
+    qualified = f"{service.name}.{service.namespace}"
+    names = (service.name, qualified, f"{qualified}.svc", f"{qualified}.svc.cluster.local")
+    host = urlsplit(url).hostname
+    return (*names, host) if host else names
