@@ -10,6 +10,7 @@ from pergola.api.conditions import timestamp
 from pergola.api.kinds import EVENT
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.dashboard.state.cards import Card, card_id, card_of
+from pergola.dashboard.state.failures import Failures
 from pergola.dashboard.state.feed import Feed
 from pergola.dashboard.state.kinds import WATCHED
 from pergola.dashboard.state.moments import Moment, condition_moments, event_moment
@@ -37,6 +38,7 @@ class Board:
         kinds: Sequence[GroupVersionKind] = WATCHED,
     ) -> None:
         self.feed = Feed()
+        self._failures = Failures()
         self._clock = clock or SystemClock()
         self._cards = {gvk: Cache(client, gvk, partial(self._card, gvk)) for gvk in kinds}
         self._events: Cache[Moment] = Cache(client, EVENT, event_moment)
@@ -63,7 +65,7 @@ class Board:
 
     def _card(self, gvk: GroupVersionKind, obj: JsonObject) -> Card:
         """Return the card of an object; a state of unknown age starts when it is first seen."""
-        card = card_of(gvk, obj)
+        card = self._failures.earliest(card_of(gvk, obj))
         if card.verdict.since or card.verdict.state is State.HEALTHY:
             return card
         old = self._cards[gvk].get(card.key)
@@ -73,6 +75,7 @@ class Board:
 
     def _card_changed(self, gvk: GroupVersionKind, change: Change[Card]) -> None:
         if change.new is None:
+            self._failures.forget(card_id(gvk, change.key))
             self.feed.drop(card_id(gvk, change.key))
             return
         if change.old is None or change.old.data() != change.new.data():
