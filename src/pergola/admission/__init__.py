@@ -8,11 +8,21 @@ Not for: decisions, which belong to the product that declares the webhook.
 from pergola.admission.draft import Draft
 from pergola.admission.own_server import webhook_server
 from pergola.admission.registration import Registration, Rule
-from pergola.admission.review import Handler, Request, Verdict, allowed, denied, errored, invalid
+from pergola.admission.review import (
+    GroupVersionResource,
+    Handler,
+    Request,
+    Verdict,
+    allowed,
+    denied,
+    errored,
+    invalid,
+)
 from pergola.admission.webhook import Webhook
 
 __all__ = [
     "Draft",
+    "GroupVersionResource",
     "Handler",
     "Registration",
     "Request",

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
 _LONGEST: Final = 40
 _GROUP: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
-_FOLDERS: Final = {"controller": "own-kind", "extension": "network/gardenet"}
-_EXAMPLES: Final = {"controller": "greeting", "extension": "gardenet"}
+_FOLDERS: Final = {
+    "controller": "own-kind",
+    "webhook": "own-webhook",
+    "extension": "network/gardenet",
+}
+_EXAMPLES: Final = {"controller": "greeting", "webhook": "warden", "extension": "gardenet"}
 
 
 class NewError(Exception):
@@ -24,13 +28,13 @@ class NewError(Exception):
 
 
 def new(
-    what: Literal["controller", "extension"],
+    what: Literal["controller", "webhook", "extension"],
     name: Annotated[str, Parameter(help="Such as `widget`; the kind is then called Widget.")],
     *,
     group: Annotated[str, Parameter(help="The API group of the kind.")] = "example.org",
     to: Path = Path(),
 ) -> None:
-    """Begin a project: a controller with a kind of its own, or a network extension.
+    """Begin a project: a controller with a kind of its own, a webhook, or a network extension.
 
     Writes a folder with the name, which contains a working program and its test, to be changed
     step by step. docs/tutorials/own-kind.md and docs/tutorials/network-extension.md explain them.
@@ -38,8 +42,8 @@ def new(
     Parameters
     ----------
     what
-        controller: a kind with its definition, controller, tests and chart. extension: a network
-        extension of Gardener in one file.
+        controller: a kind with its definition, controller, tests and chart. webhook: an admission
+        webhook that registers itself. extension: a network extension of Gardener in one file.
     to
         The folder in which the new one is created; the current one by default.
     """

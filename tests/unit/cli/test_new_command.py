@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 from pergola.cli.new import NewError, new
 from pergola.kube.yaml import parse
 
-WORDS = ("greeting", "Greeting", "GREETING", "example.org", "gardenet", "Gardenet")
+WORDS = (
+    "warden",
+    "Warden",
+    "WARDEN",
+    "greeting",
+    "Greeting",
+    "GREETING",
+    "example.org",
+    "gardenet",
+    "Gardenet",
+)
 
 
-@pytest.mark.parametrize("what", ["controller", "extension"])
+@pytest.mark.parametrize("what", ["controller", "webhook", "extension"])
 def test_a_project_has_only_words_of_its_own(what: str, tmp_path: Path) -> None:
     new(what, "widget", group="acme.example", to=tmp_path)  # type: ignore[arg-type]
 
