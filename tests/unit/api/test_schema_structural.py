@@ -218,6 +218,27 @@ def test_a_declared_kind_becomes_a_crd() -> None:
     assert schema_of(Thing)["properties"]["metadata"] == {"type": "object"}
 
 
+@pytest.mark.parametrize(
+    ("name", "plural"),
+    [
+        ("Policy", "policies"),
+        ("Gateway", "gateways"),
+        ("Ingress", "ingresses"),
+        ("Mailbox", "mailboxes"),
+        ("Switch", "switches"),
+        ("Greeting", "greetings"),
+    ],
+)
+def test_the_plural_of_a_kind_is_english(name: str, plural: str) -> None:
+    declared: Any = type(name, (Object,), {})
+    assert kind("example.org/v1")(declared).resource.plural == plural
+
+
+def test_one_text_is_no_list_of_names() -> None:
+    with pytest.raises(TypeError, match="short is a tuple of names, not the text 'st'"):
+        kind("example.org/v1", short="st")  # type: ignore[arg-type]
+
+
 def test_a_kind_has_an_api_version_and_a_default_plural() -> None:
     @kind("example.org/v1")
     class Widget(Object):

@@ -136,8 +136,12 @@ def kind(
 ) -> Callable[[type[S]], type[S]]:
     """Declare a Struct to be a kind of `group/version` with the name of the class.
 
-    By default, `plural` is the lower-case name with an `s`.
+    By default, `plural` is the English plural of the name, in lower case.
+
+    Raises:
+        TypeError: a list of names is one text, whose letters would become the names.
     """
+    _check_names(short=short, categories=categories)
     group, _, version = api_version.rpartition("/")
 
     def declare(cls: type[S]) -> type[S]:
@@ -145,7 +149,7 @@ def kind(
             group=group,
             version=version,
             name=cls.__name__,
-            plural=plural or f"{cls.__name__.lower()}s",
+            plural=plural or _plural(cls.__name__.lower()),
             short=short,
             categories=categories,
             namespaced=namespaced,
@@ -156,6 +160,20 @@ def kind(
         return cls
 
     return declare
+
+
+def _check_names(**fields: object) -> None:
+    for field, value in fields.items():
+        if isinstance(value, str):
+            raise TypeError(f"{field} is a tuple of names, not the text {value!r}")
+
+
+def _plural(name: str) -> str:
+    if name.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{name}es"
+    if name.endswith("y") and not name.endswith(("ay", "ey", "iy", "oy", "uy")):
+        return f"{name[:-1]}ies"
+    return f"{name}s"
 
 
 # Facets: properties of a schema that Python types lack. Used as Annotated[type, facet, …].
