@@ -4,7 +4,8 @@ import ast
 import importlib
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import Enum
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,7 @@ def reference() -> str:
 
 def _section(room: str) -> str:
     module = importlib.import_module(f"pergola.{room}")
-    rows = [f"| `{name}` | {_summary(module, name)} |" for name in module.__all__]
+    rows = [f"| `{_shape(module, name)}` | {_summary(module, name)} |" for name in module.__all__]
     return "\n".join(
         [
             f"## pergola.{room}",
@@ -39,6 +40,39 @@ def _section(room: str) -> str:
             "",
         ]
     )
+
+
+def _shape(module: ModuleType, name: str) -> str:
+    """Return a name with its parameters; types and errors are on the page of the room."""
+    value = getattr(module, name)
+    is_declared = inspect.isfunction(value) or inspect.isclass(value)
+    if not is_declared or getattr(value, "__name__", "") != name or _is_not_called(value):
+        return name
+    return f"{name}({', '.join(_parameters(inspect.signature(value)))})"
+
+
+def _is_not_called(value: object) -> bool:
+    """Return whether a class is raised, implemented, or has members instead of instances."""
+    return inspect.isclass(value) and (
+        issubclass(value, BaseException | Enum)
+        or getattr(value, "_is_protocol", False)
+        or inspect.isabstract(value)
+    )
+
+
+def _parameters(signature: inspect.Signature) -> Iterator[str]:
+    marks: Mapping[object, str] = {
+        inspect.Parameter.VAR_POSITIONAL: "*",
+        inspect.Parameter.VAR_KEYWORD: "**",
+    }
+    is_marked = False
+    for each in signature.parameters.values():
+        is_marked |= each.kind is inspect.Parameter.VAR_POSITIONAL
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and not is_marked:
+            is_marked = True
+            yield "*"
+        optional = "" if each.default is inspect.Parameter.empty else "=…"
+        yield f"{marks.get(each.kind, '')}{each.name}{optional}"
 
 
 def _summary(module: ModuleType, name: str) -> str:
