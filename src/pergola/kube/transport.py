@@ -8,6 +8,7 @@ import asyncio
 import io
 import os
 import re
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -290,9 +291,13 @@ class Transport:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why there is no connection, in the words of the operating system if it refused."""
-    if isinstance(error, aiohttp.ClientConnectorError) and (error.os_error.errno or 0) > 0:
-        return os.strerror(error.os_error.errno or 0).lower()
+    """Return why there is no connection, in the words of the operating system if it refused.
+
+    Errors of TLS have numbers of their own, which the operating system would misread.
+    """
+    refused = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+    if refused is not None and not isinstance(refused, ssl.SSLError) and (refused.errno or 0) > 0:
+        return os.strerror(refused.errno or 0).lower()
     return str(error) or type(error).__name__
 
 

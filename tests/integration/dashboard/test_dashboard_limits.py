@@ -67,6 +67,8 @@ async def test_a_person_has_a_limited_number_of_open_pages(site: DashboardSite) 
         ]
         assert [it.status for it in answers] == [200] * MOST_STREAMS + [429]
         assert "close one" in await answers[-1].text()
+        for answer in answers:
+            answer.close()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")

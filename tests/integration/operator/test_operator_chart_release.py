@@ -55,7 +55,8 @@ async def upgrade(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Upg
     common = ("--namespace", "garden", "--kubeconfig", str(garden_sandbox.kubeconfig))
 
     async def run(values: JsonObject) -> None:
-        command = ("upgrade", "--install", RELEASE, str(CHART))
+        # Other tests of this cluster leave the permissions of the chart.
+        command = ("upgrade", "--install", "--take-ownership", RELEASE, str(CHART))
         await asyncio.to_thread(helm, *command, *common, values=with_image(values))
 
     yield run
@@ -175,11 +176,12 @@ async def test_the_commands_of_the_guide_install_upgrade_and_remove_the_operator
         where = ("--kubeconfig", str(garden_sandbox.kubeconfig))
         await asyncio.to_thread(helm, *words, *options, *where)
 
+    # Other tests of this cluster leave the permissions of the chart.
     for line in commands(GUIDE, "Install"):
-        await run(line)
+        await run(line, "--take-ownership")
     installed = await runtime.get(DEPLOYMENT, deployed)
     for line in commands(GUIDE, "Upgrade"):
-        await run(line)
+        await run(line, "--take-ownership")
     assert (await runtime.get(DEPLOYMENT, deployed))["spec"] == installed["spec"]
     for line in commands(GUIDE, "Remove the operator"):
         await run(line)
