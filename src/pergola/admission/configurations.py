@@ -7,6 +7,7 @@ compared with desired ones.
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 from pergola.admission.registration import Registration
 from pergola.api import marks
@@ -41,6 +42,30 @@ def by_url(base: str) -> Endpoint:
         return {"url": f"{base.rstrip('/')}{path}"}
 
     return endpoint
+
+
+def reached_at(service: Key, url: str, port: int) -> Endpoint:
+    """Reach the server through a Service, or at a URL if there is one.
+
+    Args:
+        port: what the server listens on, for a URL without a port.
+    """
+    if not url:
+        return by_service(service.name, service.namespace)
+    has_port = urlsplit(url).port is not None
+    return by_url(url if has_port else f"{url.rstrip('/')}:{port}")
+
+
+def hosts_of(service: Key, url: str = "", *others: str) -> tuple[str, ...]:
+    """Return the host names of the certificate of a server behind a Service (spec 12 §1.4).
+
+    Args:
+        url: has another host name; empty for none.
+    """
+    name = f"{service.name}.{service.namespace}"
+    host = urlsplit(url).hostname
+    names = (service.name, name, f"{name}.svc", f"{name}.svc.cluster.local", *others)
+    return tuple(dict.fromkeys((*names, host) if host else names))
 
 
 def configurations(

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import urlsplit
 
-from pergola.admission.configurations import Endpoint, by_service, by_url, configurations
+from pergola.admission.configurations import configurations, hosts_of, reached_at
 from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
 from pergola.admission.webhook import Webhook, endpoints
 from pergola.api.objects import JsonObject, Key
@@ -46,28 +45,16 @@ def webhook_server(
     registrations = [each.registration for each in found if each.is_registered]
 
     def render(bundle: bytes) -> list[JsonObject]:
-        return configurations(service.name, {}, registrations, address(), bundle)
-
-    def address() -> Endpoint:
-        if not url:
-            return by_service(service.name, service.namespace)
-        has_port = urlsplit(url).port is not None
-        return by_url(url if has_port else f"{url.rstrip('/')}:{server.port}")
+        endpoint = reached_at(service, url, server.port)
+        return configurations(service.name, {}, registrations, endpoint, bundle)
 
     identity = OwnIdentity(
         client=client,
         secret=Key(service.namespace, f"{service.name}-certificates"),
-        plan=Plan(service.name[:_LONGEST_COMMON_NAME], _hosts(service, url)),
+        plan=Plan(service.name[:_LONGEST_COMMON_NAME], hosts_of(service, url)),
         name=service.name,
         render=render,
     )
     listening = Listening(host=host, port=port)
     server = WebhookServer(endpoints(found, metrics), listening, metrics, identity)
     return server
-
-
-def _hosts(service: Key, url: str) -> tuple[str, ...]:
-    qualified = f"{service.name}.{service.namespace}"
-    names = (service.name, qualified, f"{qualified}.svc", f"{qualified}.svc.cluster.local")
-    host = urlsplit(url).hostname
-    return (*names, host) if host else names

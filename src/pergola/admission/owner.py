@@ -1,8 +1,10 @@
 """The object whose deletion deletes webhook configurations, through the garbage collector."""
 
 from dataclasses import dataclass
+from typing import Self
 
 from pergola.admission.certificates import ServingError
+from pergola.api.kinds import CLUSTER_ROLE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -19,6 +21,11 @@ class Owner:
     gvk: GroupVersionKind
     name: str
     setting: str
+
+    @classmethod
+    def cluster_role(cls, name: str, setting: str) -> Self | None:
+        """Return the ClusterRole that a setting names; None if it names none."""
+        return cls(CLUSTER_ROLE, name, setting) if name else None
 
     async def reference(self, client: Client) -> JsonObject:
         """Return an owner reference to its current incarnation.

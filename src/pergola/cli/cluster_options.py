@@ -112,6 +112,10 @@ class ScopeOptions(NamespaceOptions):
             raise ClusterOptionError("give either --namespace or --all-namespaces")
         return None if self.all_namespaces else self.chosen_namespace()
 
+    def wide_scope(self) -> str | None:
+        """Return the given namespace, or None for all, the default; raises as `scope` does."""
+        return self.scope() if self.namespace else None
+
 
 DEFAULT_CLUSTER: Final = ClusterOptions()
 """The cluster of kubectl, or of the pod."""

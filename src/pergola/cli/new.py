@@ -1,13 +1,13 @@
 """`pergola new`: begins a project from one of the examples, under names of your own."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
 from pergola.cli.text import say
+from pergola.cli.unpack import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,17 +51,19 @@ def new(
 
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
         raise NewError(
-            f"{name!r} is no name for a kind: take up to {_LONGEST} lower-case letters and digits, "
-            "and begin with a letter"
+            f"{name!r} is not a name for a kind: use up to {_LONGEST} lower-case letters and "
+            "digits, and begin with a letter"
         )
     if not _GROUP.fullmatch(group):
-        raise NewError(f"{group!r} is no API group: it is a domain, such as example.org")
+        raise NewError(f"{group!r} is not an API group: use a domain, such as example.org")
     folder = to / name
     if folder.exists():
         raise NewError(f"{folder} exists already: choose another name, or another folder with --to")
     source = EXAMPLES / _FOLDERS[what]
     words = _words(_EXAMPLES[what], name, group)
-    for path in _files(source):
+    for path in files_of(source):
+        if path.name == "README.md":  # about the example
+            continue
         target = folder / _renamed(str(path.relative_to(source)), words)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_renamed(path.read_text(), words))
@@ -81,10 +83,3 @@ def _words(example: str, name: str, group: str) -> "Mapping[str, str]":
 def _renamed(text: str, words: "Mapping[str, str]") -> str:
     pattern = "|".join(map(re.escape, words))
     return re.sub(pattern, lambda found: words[found[0]], text)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        is_cache = {"__pycache__", ".pytest_cache"} & {*path.parts}
-        if path.is_file() and not is_cache and path.name != "README.md":
-            yield path

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pergola.cli.text import say
+
+_CACHES: Final = {"__pycache__", ".pytest_cache"}
 
 
 class UnpackError(Exception):
@@ -34,7 +36,7 @@ def unpack(
     found = [
         (path, to / source.name / path.relative_to(source))
         for source in chosen
-        for path in _files(source)
+        for path in files_of(source)
     ]
     changed = [target for path, target in found if _differs(path, target)]
     if changed:
@@ -50,9 +52,10 @@ def unpack(
         say(to / source.name)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_of(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that belong to a release: no caches of Python and pytest."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not _CACHES & {*path.parts}:
             yield path
 
 

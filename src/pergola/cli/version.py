@@ -63,7 +63,7 @@ async def _observe(cluster: ScopeOptions) -> "tuple[str, list[Process]]":
 
     from pergola.cli.processes import processes
 
-    namespace = cluster.scope() if cluster.namespace or cluster.all_namespaces else None
+    namespace = cluster.wide_scope()
     async with cluster.connect() as client:
         answer = orjson.loads(await client.get_raw("/version"))
         return str(answer.get("gitVersion") or ""), await processes(client, namespace)

@@ -91,7 +91,8 @@ def _certificate(user: Entry) -> list[Credentials]:
 
 
 def _impersonation(user: Entry) -> list[Credentials]:
-    name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
+    name, uid = user.text("as"), user.text("as-uid")
+    groups = [group for group in user.texts("as-groups") if group]
     if user.values.get("as-user-extra"):
         raise user.error("as-user-extra", "is not supported")
     if not name and (uid or groups):

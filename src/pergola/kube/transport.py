@@ -27,6 +27,7 @@ from pergola.kube.environment_proxy import environment_proxy
 from pergola.kube.errors import (
     LONGEST_WAIT_SECONDS,
     ApiError,
+    ConfigurationError,
     Sender,
     TooManyRequests,
     Unauthorized,
@@ -42,6 +43,8 @@ _ATTEMPTS_WHEN_THROTTLED: Final = 5
 _IDLE_CONNECTION_SECONDS: Final = 75.0
 _SENT_AT_ONCE: Final = 1024 * 1024
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""Characters that end a header, or that none may have."""
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
 
 Observer = Callable[[str, str, str, float], None]
@@ -238,9 +241,17 @@ class Transport:
             return _Answer(response.status, await response.read(), retry_after)
 
     async def _headers(self, headers: Mapping[str, str]) -> CIMultiDict[str]:
-        """Add the credentials; a changed client certificate requires new connections."""
+        """Add the credentials; a changed client certificate requires new connections.
+
+        Raises:
+            ConfigurationError: the credentials cannot be used now, or not as headers.
+        """
         found = CIMultiDict(headers)
-        found.update(await self._config.credentials.headers())
+        credentials = await self._config.credentials.headers()
+        for name, value in credentials.items():
+            if _CONTROL.search(value):
+                raise ConfigurationError(f"the credentials have a control character in {name}")
+        found.update(credentials)
         version = self._config.credentials.version
         if version != self._certificate_version:
             self._certificate_version = version

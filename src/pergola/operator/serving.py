@@ -5,14 +5,11 @@ Every replica serves them; the leader renews their certificate and keeps them re
 
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-from pergola.admission.configurations import Endpoint as Address
-from pergola.admission.configurations import by_service, by_url, configurations
+from pergola.admission.configurations import configurations, hosts_of, reached_at
 from pergola.admission.owner import Owner
 from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
 from pergola.admission.webhook import endpoints, registrations
-from pergola.api.kinds import CLUSTER_ROLE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.kube.client import Client
@@ -51,10 +48,10 @@ class WebhookServing(WebhookServer):
         identity = OwnIdentity(
             client=client,
             secret=IDENTITY,
-            plan=Plan(SERVICE.name, _hosts(url)),
+            plan=Plan(SERVICE.name, hosts_of(SERVICE, url)),
             name=CONFIGURATION_NAME,
             render=self.configurations,
-            owner=_owner(server.owner_cluster_role),
+            owner=Owner.cluster_role(server.owner_cluster_role, "server.webhooks.ownerClusterRole"),
             clock=dependencies.clock,
         )
         client_ca = Path(server.tls.client_ca_file) if server.tls.client_ca_file else None
@@ -67,23 +64,5 @@ class WebhookServing(WebhookServer):
         Args:
             bundle: The certificates that the API server must trust, PEM.
         """
-        return configurations(CONFIGURATION_NAME, {}, self._registrations, self._address(), bundle)
-
-    def _address(self) -> Address:
-        if not self._url:
-            return by_service(SERVICE.name, SERVICE.namespace)
-        has_port = urlsplit(self._url).port is not None
-        return by_url(self._url if has_port else f"{self._url.rstrip('/')}:{self.port}")
-
-
-def _owner(name: str) -> Owner | None:
-    setting = "server.webhooks.ownerClusterRole"
-    return Owner(CLUSTER_ROLE, name, setting) if name else None
-
-
-def _hosts(url: str) -> tuple[str, ...]:
-    """Return the host names of the server."""
-    service = f"{SERVICE.name}.{SERVICE.namespace}"
-    names = (SERVICE.name, service, f"{service}.svc", f"{service}.svc.cluster.local")
-    host = urlsplit(url).hostname
-    return (*names, host) if host else names
+        endpoint = reached_at(SERVICE, self._url, self.port)
+        return configurations(CONFIGURATION_NAME, {}, self._registrations, endpoint, bundle)

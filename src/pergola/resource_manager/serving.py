@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from pergola.admission.configurations import Endpoint as Address
-from pergola.admission.configurations import by_service, by_url, configurations
+from pergola.admission.configurations import configurations, hosts_of, reached_at
 from pergola.admission.http import Endpoint
 from pergola.admission.owner import Owner
 from pergola.admission.registration import Registration
 from pergola.admission.serving import Listening, OwnIdentity, WebhookServer, Workers
 from pergola.admission.webhook import endpoints, registrations
 from pergola.admission.workers import WorkerPool
-from pergola.api.kinds import CLUSTER_ROLE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.pki import Plan
@@ -123,18 +121,20 @@ class WebhookServing(WebhookServer):
         return OwnIdentity(
             client=clusters.target,
             secret=Key(self.installation.namespace, name),
-            plan=Plan(name[:_LONGEST_COMMON_NAME], hosts_of(self.installation, own.url)),
+            plan=Plan(
+                name[:_LONGEST_COMMON_NAME],
+                hosts_of(self.installation.service, own.url, "localhost"),
+            ),
             name=configuration_name(self.installation),
             render=self.configurations,
-            owner=_owner(own.owner_cluster_role),
+            owner=Owner.cluster_role(
+                own.owner_cluster_role, "server.webhooks.selfSigned.ownerClusterRole"
+            ),
         )
 
     def _address(self) -> Address:
         url = self._config.server.webhooks.self_signed.url
-        if url:
-            has_port = urlsplit(url).port is not None
-            return by_url(url if has_port else f"{url.rstrip('/')}:{self.port}")
-        return by_service(self.installation.name, self.installation.namespace)
+        return reached_at(self.installation.service, url, self.port)
 
 
 def installation_of(config: ResourceManagerConfiguration) -> Installation:
@@ -164,20 +164,6 @@ def render(
     if installation.kind == "runtime":
         labels[EXCLUDED_FROM_REMEDIATION] = "true"
     return configurations(configuration_name(installation), labels, entries, address, bundle)
-
-
-def hosts_of(installation: Installation, url: str = "") -> tuple[str, ...]:
-    """Return the host names of the server (spec 12 §1.4)."""
-    name, namespace = installation.name, installation.namespace
-    service = f"{name}.{namespace}"
-    names = [name, service, f"{service}.svc", f"{service}.svc.cluster.local", "localhost"]
-    host = urlsplit(url).hostname
-    return tuple(dict.fromkeys([*names, host] if host else names))
-
-
-def _owner(name: str) -> Owner | None:
-    setting = "server.webhooks.selfSigned.ownerClusterRole"
-    return Owner(CLUSTER_ROLE, name, setting) if name else None
 
 
 def _lookups(config: ResourceManagerConfiguration, clusters: Clusters) -> ClusterLookups:

@@ -105,7 +105,7 @@ async def install_kinds(client: Client, *kinds: type[Object]) -> None:
     """Return when the API server serves declared kinds; their definitions are applied if missing.
 
     Raises:
-        TimeoutError: They are not served after 30 s.
+        TimeoutError: They are not served after three minutes.
         KubeError: The API server refused a definition.
     """
     await serve(client, *map(crd, kinds))

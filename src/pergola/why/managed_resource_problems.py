@@ -36,6 +36,8 @@ from pergola.why.manifests import Content
 from pergola.why.reading import Reader
 
 _SHOWN: Final = 3
+_REFUSED: Final = " is invalid: "
+"""How the API server begins its reasons against the content of an object."""
 _PREFIX: Final = "Could not clean all old resources: "
 _ONE: Final = "1 error occurred: "
 _SEVERAL: Final = re.compile("^([0-9]+) errors occurred: ")
@@ -67,12 +69,13 @@ def conditions(resource: JsonObject) -> Iterator[Statement]:
 def _correction(resource: JsonObject) -> str:
     """Return what to do about an object that the API server refuses; empty if nothing is known."""
     applied = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
-    if applied.get("reason") != Reason.APPLY_FAILED:
+    is_refused = applied.get("reason") == Reason.APPLY_FAILED
+    if not is_refused or _REFUSED not in str(applied.get("message")):
         return ""
-    names = ", ".join(str(each.get("name")) for each in maps_at(resource, "spec", "secretRefs"))
-    return (
-        f"correct the object that the message names in Secret {names}: a change is applied at once"
-    )
+    names = [str(each.get("name") or "") for each in maps_at(resource, "spec", "secretRefs")]
+    shown = ", ".join([*filter(None, names)][:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"correct the object in Secret {shown}{more}: a change is applied at once"
 
 
 def remarks(resource: JsonObject) -> Iterator[Statement]:

@@ -5,12 +5,13 @@ import base64
 import json
 import stat
 import tarfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.cli.cluster_options import ScopeOptions
 from pergola.cli.support.command import SupportBundleError, support_bundle
 from pergola.cli.support.needles import SHORTEST
@@ -90,9 +91,11 @@ async def planted(cluster_client: Client, namespace: str) -> None:
     await create_managed_resource(cluster_client, Key(namespace, "web"), bad(f"bad: {PASSWORD}"))
 
 
-async def bundle(kubeconfig: Path, path: Path, namespace: str = "") -> dict[str, str]:
-    """Return the files of an archive, by their names."""
-    options = ScopeOptions(kubeconfig=kubeconfig, namespace=namespace)
+async def bundle(
+    kubeconfig: Path, path: Path, namespace: str = "", user: str = ""
+) -> dict[str, str]:
+    """Write an archive, and return its files by their names."""
+    options = ScopeOptions(kubeconfig=kubeconfig, namespace=namespace, as_user=user)
     await asyncio.to_thread(support_bundle, file=path, cluster=options)
     with tarfile.open(path) as archive:
         members = {each.name.partition("/")[2]: archive.extractfile(each) for each in archive}
@@ -173,6 +176,44 @@ async def test_a_user_who_may_not_list_secrets_gets_no_archive(
     with pytest.raises(SupportBundleError, match="may list Secrets in all namespaces"):
         await asyncio.to_thread(support_bundle, file=path, cluster=options)
     assert not path.exists()
+
+
+@pytest.fixture
+async def supporter(cluster_client: Client, namespace: str) -> AsyncIterator[str]:
+    """Yield a user who may read Secrets and Deployments, and nothing else."""
+    rules: list[JsonObject] = [
+        {
+            "apiGroups": ["", "apps"],
+            "resources": ["secrets", "deployments"],
+            "verbs": ["get", "list"],
+        }
+    ]
+    user = f"supporter-{namespace}"
+    head: JsonObject = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": user}}
+    group = "rbac.authorization.k8s.io"
+    role = {**head, "kind": "ClusterRole", "rules": rules}
+    binding = {
+        **head,
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": user},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    for obj in (role, binding):
+        await cluster_client.create(obj)
+    yield user
+    for obj in (role, binding):
+        await cluster_client.delete(GroupVersionKind.of(obj), Key("", user))
+
+
+@pytest.mark.usefixtures("planted")
+async def test_kinds_and_pods_that_cannot_be_read_are_named_and_the_rest_is_written(
+    kubeconfig: Path, namespace: str, supporter: str, tmp_path: Path
+) -> None:
+    files = await bundle(kubeconfig, tmp_path / "bundle.tar.gz", namespace, supporter)
+    assert "name: hidden" in files["cluster/Secret.yaml"]
+    missing = files["contents.txt"]
+    assert "you may not list ManagedResource.resources.gardener.cloud" in missing
+    assert f"process {namespace}/operator: " in missing
 
 
 def test_an_existing_file_is_not_overwritten(kubeconfig: Path, tmp_path: Path) -> None:

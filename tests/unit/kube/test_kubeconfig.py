@@ -224,6 +224,14 @@ async def test_all_kinds_of_user_credentials_are_read(
     assert await load(write(user=user)).credentials.headers() == headers
 
 
+async def test_all_groups_but_empty_ones_are_impersonated(write: Write) -> None:
+    user: JsonObject = {"token": "abc", "as": "jane", "as-groups": ["ops", "", "dev"]}
+    headers = await load(write(user=user)).credentials.headers()
+
+    groups = [value for name, value in headers.items() if name == "Impersonate-Group"]
+    assert groups == ["ops", "dev"]
+
+
 @pytest.mark.parametrize("data", [("certificate",), ("key",), ("certificate", "key"), ()])
 def test_certificate_and_key_may_be_data_or_files(
     write: Write, tmp_path: Path, pair: tuple[bytes, bytes], data: tuple[str, ...]

@@ -14,10 +14,11 @@ from aiohttp import test_utils, web
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client, is_missing_kind
-from pergola.kube.credentials import Credentials, bearer
+from pergola.kube.credentials import Credentials, Impersonation, StaticToken, bearer
 from pergola.kube.errors import (
     AlreadyExists,
     ApiError,
+    ConfigurationError,
     Conflict,
     Forbidden,
     Gone,
@@ -313,6 +314,28 @@ async def test_fresh_credentials_are_tried_once() -> None:
     ):
         assert await transport.request("GET", "/x") == OK.body
     assert [asked.authorization for asked in player.asked] == ["Bearer token-0", "Bearer token-1"]
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        StaticToken("a\nb"),
+        StaticToken("\x00"),
+        Impersonation("a\r\nImpersonate-User: b"),
+        Impersonation("a", uid="\x7f"),
+        Impersonation("a", groups=["b", "c\nd"]),
+    ],
+)
+async def test_credentials_with_control_characters_are_never_sent(
+    credentials: Credentials,
+) -> None:
+    async with playing(OK) as player, transport_to(player, credentials) as transport:
+        with pytest.raises(ConfigurationError, match=r"control character in (Auth|Impersonate)"):
+            await transport.request("GET", "/x")
+        with pytest.raises(ConfigurationError, match="control character"):
+            async with transport.stream("/x", {}, accept="", silence=1.0):
+                pass
+    assert player.asked == []
 
 
 async def test_credentials_that_stay_rejected_are_reported() -> None:

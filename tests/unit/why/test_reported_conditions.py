@@ -172,3 +172,45 @@ def test_the_status_names_the_cause_at_any_depth(error: Exception) -> None:
     assert "the cause" in recorded["description"]
     assert "the cause" in sentence(error)
     assert "sub-exception" not in recorded["description"] + sentence(error)
+
+
+INVALID: Final = (
+    'error during apply of object "v1/Service/a/b": Service "b" is invalid: spec.ports[0].port: '
+    "Invalid value: 99999"
+)
+
+
+def refused(message: str, secrets: list[JsonObject]) -> str:
+    """Return the advice about a ManagedResource that cannot be applied."""
+    condition: JsonObject = {
+        "type": "ResourcesApplied",
+        "status": "False",
+        "reason": Reason.APPLY_FAILED,
+        "message": message,
+    }
+    status = {"observedGeneration": 1, "conditions": [condition]}
+    resource: JsonObject = {
+        "metadata": {"name": "a", "namespace": "a", "generation": 1},
+        "spec": {"secretRefs": secrets},
+        "status": status,
+    }
+    (statement,) = conditions(resource)
+    return statement.advice
+
+
+@pytest.mark.parametrize(
+    ("secrets", "named"),
+    [
+        ([{"name": "x"}], "Secret x:"),
+        ([{"name": "x"}, {}, {"name": None}], "Secret x:"),
+        ([{"name": f"s{n}"} for n in range(100)], "Secret s0, s1, s2 and 97 more:"),
+    ],
+)
+def test_the_advice_about_invalid_content_names_its_secrets(
+    secrets: list[JsonObject], named: str
+) -> None:
+    assert named in refused(INVALID, secrets)
+
+
+def test_other_failures_come_without_advice_about_the_content() -> None:
+    assert refused("the API server did not answer in time", [{"name": "x"}]) == ""

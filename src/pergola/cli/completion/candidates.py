@@ -9,7 +9,8 @@ from pergola.cli.completion.cluster_words import Words, contexts, gardens, named
 if TYPE_CHECKING:
     from cyclopts import App, Argument
 
-_FILES: Final = ":files"
+FILES: Final = ":files"
+"""Stands for paths, which the shell completes."""
 _END: Final = "--"
 _OBJECTS: Final = ("why", "explain", "infra status", "infra check", "infra adopt")
 _GARDENS: Final = ("garden plan", "garden status", "garden wait", "garden export")
@@ -55,12 +56,12 @@ def candidates(app: "App", words: Sequence[str]) -> list[str]:
     *before, word = words or [""]
     line = _read(app, before)
     if _END in before:
-        return [_FILES]
+        return [FILES]
     name, equals, value = word.partition("=")
     if word.startswith("--") and equals:
         option = _options(line.app).get(name)
         found = _values(option, line, value) if option else []
-        return [each if each == _FILES else f"{name}={each}" for each in found]
+        return [each if each == FILES else f"{name}={each}" for each in found]
     if line.pending is not None:
         return _values(line.pending, line, word)
     if word.startswith("-"):
@@ -131,7 +132,7 @@ def _values(option: "Argument", line: _Line, word: str) -> list[str]:
         return _starting(word, choices)
     hint = option.hint
     if hint is Path or Path in get_args(hint) or option.name in ("--file", "--config"):
-        return [_FILES]
+        return [FILES]
     given = Words(line.options, word)
     if option.name.endswith("context"):
         return contexts(given)
@@ -156,7 +157,7 @@ def _arguments(line: _Line, word: str) -> list[str]:
             if choices := argument.get_choices(force=True):
                 return _starting(word, choices)
             if argument.hint is Path or Path in get_args(argument.hint):
-                return [_FILES]
+                return [FILES]
     return []
 
 

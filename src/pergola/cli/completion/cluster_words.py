@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from pergola.cli.cluster_options import ClusterOptionError, NamespaceOptions
 
 if TYPE_CHECKING:
+    from pergola.api.objects import GroupVersionKind
     from pergola.kube.client import Client
     from pergola.kube.discovery import Resource
 
@@ -54,20 +55,14 @@ def namespaces(given: Words) -> list[str]:
     """Return the namespaces of the cluster."""
     from pergola.api.kinds import NAMESPACE
 
-    async def ask(client: "Client", _: str) -> list[str]:
-        return await _names(client, await client.resource(NAMESPACE), "", given.word)
-
-    return _asked(given, ask)
+    return _of_cluster(given, NAMESPACE)
 
 
 def gardens(given: Words) -> list[str]:
     """Return the names of the Gardens."""
     from pergola.api.operator_v1alpha1 import GARDEN
 
-    async def ask(client: "Client", _: str) -> list[str]:
-        return await _names(client, await client.resource(GARDEN), "", given.word)
-
-    return _asked(given, ask)
+    return _of_cluster(given, GARDEN)
 
 
 def named(given: Words, kind: str = "") -> list[str]:
@@ -87,6 +82,13 @@ def named(given: Words, kind: str = "") -> list[str]:
             return [f"{word}/{each}" for each in await _names(client, resource, namespace, name)]
         kinds = {f"{each.gvk.kind.lower()}/" for each in await listable_kinds(client)}
         return sorted(each for each in kinds if each.startswith(given.word))
+
+    return _asked(given, ask)
+
+
+def _of_cluster(given: Words, gvk: "GroupVersionKind") -> list[str]:
+    async def ask(client: "Client", _: str) -> list[str]:
+        return await _names(client, await client.resource(gvk), "", given.word)
 
     return _asked(given, ask)
 

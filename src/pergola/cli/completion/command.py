@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 HIDDEN: Final = "__complete"
-FILES: Final = ":files"
 
 _BASH: Final = r"""# Completion of pergola for bash: source <(pergola completion bash)
 _pergola() {
@@ -105,7 +104,7 @@ def print_candidates(app: "App", words: list[str]) -> None:
 def for_kubectl() -> None:
     """Print the candidates as kubectl expects them from `kubectl_complete-pergola`."""
     from pergola.cli import app
-    from pergola.cli.completion.candidates import candidates
+    from pergola.cli.completion.candidates import FILES, candidates
 
     found = candidates(app, sys.argv[1:])
     if found == [FILES]:

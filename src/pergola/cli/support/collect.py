@@ -1,7 +1,6 @@
 """What support needs to see of a cluster: objects, Events, logs and versions, not yet masked."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
@@ -89,8 +88,8 @@ class Collector:
             objects = await self._client.list(gvk, namespace, metadata_only=metadata_only)
         except UnknownKind:
             return
-        except Forbidden:
-            self.found.missing.append(f"you may not list {gvk.group_kind}")
+        except KubeError as error:
+            self.found.missing.append(_unread(str(gvk.group_kind), error))
             return
         chosen = [obj for obj in objects if keep is None or keep(obj)]
         if newest:
@@ -101,12 +100,17 @@ class Collector:
     async def _processes(self) -> None:
         try:
             found = self.found.processes = await processes(self._client, self._namespace)
-        except Forbidden:
-            self.found.missing.append("you may not list Deployment.apps, so there are no logs")
+        except KubeError as error:
+            unread = _unread("Deployment.apps", error)
+            self.found.missing.append(f"{unread}, so there are no logs")
             return
         for process in found:
-            with suppress(NotFound):
+            try:
                 await self._process(process)
+            except NotFound:
+                continue
+            except KubeError as error:
+                self.found.missing.append(f"process {process.key}: {error}")
 
     async def _process(self, process: Process) -> None:
         key = process.key
@@ -125,7 +129,7 @@ class Collector:
         for name in sorted(set(_mounted(deployment))):
             try:
                 yield await self._client.get(CONFIG_MAP, Key(namespace, name))
-            except (NotFound, Forbidden) as error:
+            except KubeError as error:
                 self.found.missing.append(f"ConfigMap {namespace}/{name}: {error}")
 
     async def _logs(self, folder: str, pod: JsonObject) -> None:
@@ -142,6 +146,12 @@ class Collector:
                 self.found.missing.append(f"log of pod {key}, container {container}: {error}")
             else:
                 self.found.logs[name] = text.decode(errors="replace")
+
+
+def _unread(kind: str, error: KubeError) -> str:
+    if isinstance(error, Forbidden):
+        return f"you may not list {kind}"
+    return f"{kind} cannot be listed: {error}"
 
 
 def _is_not_of_node(lease: JsonObject) -> bool:

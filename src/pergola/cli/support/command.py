@@ -53,7 +53,7 @@ def support_bundle(
     path = file or Path(f"pergola-support-{now:%Y%m%d-%H%M%S}.tar.gz")
     if path.exists():
         raise SupportBundleError(f"{path} exists: name another file with --file")
-    namespace = cluster.scope() if cluster.namespace or cluster.all_namespaces else None
+    namespace = cluster.wide_scope()
     files = asyncio.run(_files(cluster, namespace, log_lines))
     write(path, files, now)
     say(files["contents.txt"], end="")

@@ -21,7 +21,7 @@ _HEADS = ("NAMESPACE", "OBJECT", "STATE", "SINCE", "PROBLEM")
 
 def list_attention(options: ScopeOptions, output: str) -> None:
     """List what needs attention, say what was checked, and exit with 1 if there is anything."""
-    namespace = options.scope() if options.namespace or options.all_namespaces else None
+    namespace = options.wide_scope()
     now = datetime.now(UTC)
     found = asyncio.run(_observe(options, namespace, now))
     summary = _summary(found, namespace)

@@ -85,7 +85,7 @@ def _is_own(request: web.Request) -> bool:
         return False
     peer = request.transport.get_extra_info("peername")
     here = request.transport.get_extra_info("sockname")
-    return is_own(peer[:2], here[:2])
+    return bool(peer and here) and is_own(peer[:2], here[:2])
 
 
 class _Caller:

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from typing import Final, Literal
-from urllib.parse import urlsplit
 
-from pergola.admission.configurations import Endpoint, by_service, by_url
+from pergola.admission.configurations import Endpoint, by_service, by_url, hosts_of
 from pergola.admission.owner import Owner
-from pergola.api.kinds import CLUSTER_ROLE
 from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
+from pergola.api.objects import Key
 from pergola.extensions.webhooks.declare import WebhookError, configuration_name
 
 Mode = Literal["service", "url", "url-service"]
@@ -77,9 +76,7 @@ class WebhookSettings:
         if self.owner_namespace:
             setting = "--webhook-config-owner-namespace"
             return Owner(NAMESPACE_KIND, self.owner_namespace, setting)
-        if self.owner_cluster_role:
-            return Owner(CLUSTER_ROLE, self.owner_cluster_role, "webhookConfigOwnerClusterRole")
-        return None
+        return Owner.cluster_role(self.owner_cluster_role, "webhookConfigOwnerClusterRole")
 
     def endpoint(self, component: str) -> Endpoint:
         """Return the endpoint for the API server of the extension's own cluster."""
@@ -96,11 +93,8 @@ class WebhookSettings:
 
     def hosts(self, component: str) -> tuple[str, ...]:
         """Return the host names of the certificate."""
-        name = configuration_name(component)
-        service = f"{name}.{self.namespace}"
-        names = [name, service, f"{service}.svc", f"{service}.svc.cluster.local"]
-        host = urlsplit(_with_scheme(self.url)).hostname if self.url else None
-        return tuple(dict.fromkeys([*names, host] if host else names))
+        service = Key(self.namespace, configuration_name(component))
+        return hosts_of(service, _with_scheme(self.url) if self.url else "")
 
 
 def _with_scheme(url: str) -> str:

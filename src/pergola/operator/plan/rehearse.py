@@ -5,12 +5,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from pergola.api.marks import OPERATOR_FINALIZER
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
+from pergola.kube.finalizers import add_finalizer
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.oldest import check_only_one
 from pergola.operator.plan.client import Rehearsal
@@ -149,7 +151,7 @@ async def _prepared(stage: Stage, garden: JsonObject) -> Planned:
     remaining = operation.remaining(garden)
     if remaining is not None:
         garden = await client.patch(GARDEN, Key.of(garden), remaining)
-    await prepare.add_finalizer(client, garden)
+    await add_finalizer(client, GARDEN, garden, OPERATOR_FINALIZER)
     await prepare.check_autoscaler(client, typed)
     await prepare.apply_namespace(client, typed)
     return _step(BEFORE, await stage.changes())

@@ -1,4 +1,4 @@
-"""Preparations before the flows of a Garden: its finalizer and its namespace (spec 20 §8)."""
+"""What surrounds the flows of a Garden: its namespace, and its release (spec 20 §8)."""
 
 from typing import Final
 
@@ -9,9 +9,7 @@ from pergola.api.objects import (
     JsonObject,
     Key,
     annotations_of,
-    finalizers_of,
     labels_of,
-    resource_version_of,
     uid_of,
 )
 from pergola.api.operator_v1alpha1 import GARDEN, Garden
@@ -19,40 +17,22 @@ from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
+from pergola.kube.finalizers import remove_finalizer
 from pergola.manifests import manifest
 from pergola.operator.run.direct import MANAGER
 
 _HIGH_AVAILABILITY: Final = "high-availability-config.resources.gardener.cloud"
 
 
-async def add_finalizer(client: Client, garden: JsonObject) -> JsonObject:
-    """Return the Garden with the operator's finalizer, which is added before anything else.
-
-    Raises:
-        KubeError: The API server refused, or did not answer.
-    """
-    finalizers = finalizers_of(garden)
-    if marks.OPERATOR_FINALIZER in finalizers:
-        return garden
-    metadata: JsonObject = {
-        "finalizers": [*finalizers, marks.OPERATOR_FINALIZER],
-        "resourceVersion": resource_version_of(garden),
-    }
-    return await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
-
-
-async def remove_finalizer(client: Client, garden: JsonObject) -> None:
+async def release(client: Client, garden: JsonObject) -> None:
     """Remove the operator's finalizer from a Garden, which may then disappear.
 
     Raises:
         KubeError: The API server refused, or did not answer.
     """
     live = await client.find(GARDEN, Key.of(garden), metadata_only=True)
-    if live is None or uid_of(live) != uid_of(garden):
-        return
-    left = [each for each in finalizers_of(live) if each != marks.OPERATOR_FINALIZER]
-    metadata: JsonObject = {"finalizers": left, "resourceVersion": resource_version_of(live)}
-    await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
+    if live is not None and uid_of(live) == uid_of(garden):
+        await remove_finalizer(client, GARDEN, live, marks.OPERATOR_FINALIZER)
 
 
 async def check_autoscaler(client: Client, garden: Garden) -> None:

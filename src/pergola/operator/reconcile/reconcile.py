@@ -31,6 +31,7 @@ from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.lost_secrets import LostSecrets
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict
+from pergola.kube.finalizers import add_finalizer
 from pergola.operator.oldest import check_only_one
 from pergola.operator.reconcile import flow_delete, flows, operation, prepare
 from pergola.operator.reconcile.judge import check
@@ -151,7 +152,10 @@ class GardenReconciler:
         if is_deleted:
             return await self._delete(status)
         check(status.typed, any_version=self._settings.any_version)
-        status.garden = await prepare.add_finalizer(self._client, status.garden)
+        kept = await add_finalizer(self._client, GARDEN, status.garden, marks.OPERATOR_FINALIZER)
+        if kept is None:
+            return DONE
+        status.garden = kept
         return await self._reconcile(status)
 
     async def _reconcile(self, status: Status) -> Outcome:
@@ -192,7 +196,7 @@ class GardenReconciler:
         run = self._run(Built(landscape, secrets))
         await self._flow(flow_delete.deletion(run), status, _DELETION_SPAN)
         self._events.normal(Regarding.of(status.garden), "Deleted", "Garden is deleted")
-        await prepare.remove_finalizer(self._client, status.garden)
+        await prepare.release(self._client, status.garden)
         return DONE
 
     def _until_next(self, garden: Garden) -> float:

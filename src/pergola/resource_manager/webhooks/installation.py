@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pergola.api import marks
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, Key
 
 SYSTEM_NAMESPACES: Final = ("kube-system", "kubernetes-dashboard")
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
@@ -40,6 +40,11 @@ class Installation:
     def name(self) -> str:
         """The value of the label `app` of its pods, and the name of its Service."""
         return f"{self.prefix}gardener-resource-manager"
+
+    @property
+    def service(self) -> Key:
+        """The Service of its webhook server."""
+        return Key(self.namespace, self.name)
 
     def namespaces(self, *extra: Expression, labels: dict[str, str] | None = None) -> JsonObject:
         """Select system namespaces of a target, or control planes of a runtime (§2.2 NS)."""

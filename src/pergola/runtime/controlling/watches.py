@@ -59,16 +59,20 @@ def owners(
     """
 
     def keys(change: Change[JsonObject]) -> list[Key]:
-        found = [
+        references = (
             each for obj in (change.old, change.new) if obj for each in owner_references_of(obj)
-        ]
+        )
         names = {
-            str(each.get("name"))
-            for each in found
+            name_in(each)
+            for each in references
             if GroupVersionKind.of(each).group_kind == gvk.group_kind
         }
         namespace = change.key.namespace if namespaced else ""
-        return [Key(namespace, name) for name in sorted(names)]
+        return [Key(namespace, name) for name in sorted(filter(None, names))]
+
+    def name_in(reference: JsonObject) -> str:
+        name = reference.get("name")
+        return name if isinstance(name, str) else ""
 
     return keys
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from pergola.api.objects import Key
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.queue import Queue
@@ -18,6 +18,7 @@ from pergola.runtime.controlling.watches import (
     exists,
     later,
     one_key,
+    owners,
 )
 from pergola.runtime.metrics import Metrics
 
@@ -47,10 +48,10 @@ async def test_an_event_triggers_all_keys_that_it_maps_to() -> None:
     events: Events[Change[str]] = Events()
     queue: Queue[Key] = Queue()
 
-    def owners(change: Change[str]) -> Iterable[Key]:
+    def named(change: Change[str]) -> Iterable[Key]:
         return [Key(change.key.namespace, name) for name in (change.new or "").split()]
 
-    Watch(events, to=owners).trigger(queue)
+    Watch(events, to=named).trigger(queue)
     events.notify(Change(A, None, "x y"))
     assert await taken(queue) == [Key("ns", "x"), Key("ns", "y")]
 
@@ -115,3 +116,37 @@ async def test_a_unit_runs_triggered_keys_and_initial_keys() -> None:
     assert unit.is_idle
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+WIDGET = GroupVersionKind("example.org", "v2", "Widget")
+
+
+def owned_by(*references: object) -> JsonObject:
+    return {"metadata": {"ownerReferences": list(references)}}
+
+
+def by(name: object, kind: str = "Widget", api_version: str = "example.org/v1") -> JsonObject:
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": "1"}
+
+
+def test_the_owners_before_and_after_a_change_are_found_in_any_version() -> None:
+    change = Change(A, owned_by(by("a"), by("b")), owned_by(by("b"), by("c")))
+
+    assert owners(WIDGET)(change) == [Key("ns", name) for name in "abc"]
+    assert owners(WIDGET, namespaced=False)(change) == [Key("", name) for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {},
+        {"metadata": None},
+        {"metadata": {"ownerReferences": None}},
+        owned_by(None, "text", {}),
+        owned_by(by(None), by(""), by(1)),
+        owned_by(by("a", kind="Gadget"), by("a", api_version="v1"), by("a", kind="")),
+    ],
+)
+def test_an_object_without_an_owner_of_the_kind_triggers_nothing(obj: JsonObject) -> None:
+    assert owners(WIDGET)(Change(A, None, obj)) == []
+    assert owners(WIDGET)(Change(A, obj, None)) == []
