@@ -178,7 +178,7 @@ async def test_a_bucket_of_a_seed_with_the_same_name_is_neither_adopted_nor_dele
     spec = {"type": "local", "region": "r", "class": "seed", "secretRef": {"name": "s"}}
     await runtime.create(resource(BACKUP_BUCKET, BUCKET, spec))
     caller = Caller(client, CLOCK)
-    with pytest.raises(OperatorError, match=symptom("An object belongs to somebody else")):
+    with pytest.raises(OperatorError, match=symptom("An object of this name is taken")):
         await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
     await backup_tasks.destroy_bucket(caller, landscape(BACKED_UP))
     assert client.taken() == []

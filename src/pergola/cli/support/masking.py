@@ -37,7 +37,7 @@ class Masker:
     """Replaces values of Secrets by marks; equal values get equal marks within one archive.
 
     Args:
-        salt: random, so that nobody can guess a value and compare its mark.
+        salt: random, so that a guessed value cannot be compared with its mark.
     """
 
     def __init__(self, salt: bytes) -> None:
