@@ -32,10 +32,11 @@ from pergola.garden.components.component import (
 )
 from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.components.kube_apiserver.component import KUBE_APISERVER
-from pergola.garden.components.virtual_access import access_secret, requests_token
+from pergola.garden.components.virtual_access import access_secret
 from pergola.kube import states
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.manifests.shoot_access import requests_token
 from pergola.operator.reconcile.own_objects import OwnObjects
 from pergola.operator.reconcile.reconcile import GardenReconciler, Settings
 from pergola.operator.reconcile.status import Operator

@@ -12,11 +12,11 @@ import pytest
 from pergola.api.kinds import CLUSTER_ROLE_BINDING, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
 from pergola.garden.components.gardener_access import EXTERNAL, INTERNAL
-from pergola.garden.components.virtual_access import requests_token
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import dump, parse
+from pergola.manifests.shoot_access import requests_token
 from pergola.pki import Authority, Token, kubeconfig
 from pergola.sandbox import API_ONLY, Sandbox
 from pergola.sandbox.directory import write

@@ -26,14 +26,14 @@ from pergola.kube.kubeconfig import ClusterConfig, embedded_config
 from pergola.kube.kubeconfig_embedded import embedded_credentials, embedded_server
 from pergola.kube.kubeconfig_file import parse_kubeconfig
 from pergola.kube.transport import Observer, unobserved
+from pergola.manifests import manifest
+from pergola.manifests.shoot_access import requests_token, token_of
 
 INTERNAL: Final = "gardener-internal"
 EXTERNAL: Final = "gardener"
 WHICH: Final = "GARDENER_SHOOT_CLIENT"
 """The environment variable that, if set to `external`, allows only `gardener`."""
 
-_ACCOUNT_NAMESPACE: Final = "kube-system"
-_ACCOUNT_PREFIX: Final = "serviceaccount.resources.gardener.cloud"
 _INCOMPLETE: Final = "the control plane of the Shoot is not complete yet"
 
 
@@ -108,28 +108,17 @@ async def request_access(
         await client.get(SECRET, key, metadata_only=True)
     except NotFound:
         with suppress(AlreadyExists):
-            await client.create(access_secret(key, account))
-
-
-def access_secret(key: Key, account: str) -> JsonObject:
-    """Return the Secret for which the token requestor creates a ServiceAccount and a token."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": key.name,
-            "namespace": key.namespace,
-            "labels": {
-                "resources.gardener.cloud/purpose": "token-requestor",
-                "resources.gardener.cloud/class": "shoot",
-            },
-            "annotations": {
-                f"{_ACCOUNT_PREFIX}/name": account,
-                f"{_ACCOUNT_PREFIX}/namespace": _ACCOUNT_NAMESPACE,
-            },
-        },
-        "type": "Opaque",
-    }
+            await client.create(
+                manifest(
+                    "v1",
+                    "Secret",
+                    key.name,
+                    namespace=key.namespace,
+                    labels=requests_token(),
+                    annotations=token_of(account),
+                    type="Opaque",
+                )
+            )
 
 
 async def _with_own_token(client: Client, cluster: Cluster, token_secret: str) -> ClusterConfig:

@@ -6,9 +6,9 @@ from typing import Final
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.garden.components.gardener_access import EXTERNAL, INTERNAL
-from pergola.garden.components.virtual_access import requests_token
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.selectors import format_selector
+from pergola.manifests.shoot_access import requests_token
 from pergola.operator.copies import Copies
 from pergola.operator.virtual_cluster import NotConnected, VirtualCluster, kubeconfig_in
 from pergola.runtime.caching.cache import Change

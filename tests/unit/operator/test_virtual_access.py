@@ -3,15 +3,10 @@
 import base64
 
 from pergola.api.objects import map_at, maps_at
-from pergola.garden.components.virtual_access import (
-    KUBECONFIG_PATH,
-    access_secret,
-    credentials,
-    kubeconfig_mount,
-    kubeconfig_volume,
-)
+from pergola.garden.components.virtual_access import access_secret, credentials, kubeconfig_volume
 from pergola.garden.landscape import Landscape
 from pergola.kube.yaml import parse
+from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount
 from pergola.secrets_manager import Kubeconfig
 from tests.support.garden import landscape
 

@@ -23,12 +23,13 @@ from pergola.garden.components.component import (
     Target,
 )
 from pergola.garden.components.gardener_program import CONDITION
-from pergola.garden.components.virtual_access import API_SERVER, requests_token, token_of
+from pergola.garden.components.virtual_access import API_SERVER
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.kubeconfig_file import parse_kubeconfig
 from pergola.kube.yaml import dump
 from pergola.manifests import KUBE_SYSTEM, account, manifest
+from pergola.manifests.shoot_access import requests_token, token_of
 from pergola.pki import Token, kubeconfig
 
 EXTERNAL: Final = "gardener"

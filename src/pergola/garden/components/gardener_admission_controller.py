@@ -27,7 +27,7 @@ from pergola.garden.components.gardener_program import (
     webhook_service,
 )
 from pergola.garden.components.priority_classes import P400
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.garden.components.virtual_access import access_secret
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
 from pergola.manifests import (
@@ -40,6 +40,7 @@ from pergola.manifests import (
     rule,
     selector,
 )
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 from pergola.secrets_manager import Use
 
 NAME: Final = "gardener-admission-controller"

@@ -35,7 +35,7 @@ from pergola.garden.components.gardener_program import (
     gardener_labels,
 )
 from pergola.garden.components.priority_classes import P500
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.garden.components.virtual_access import access_secret
 from pergola.garden.components.workload_identity import KEY, issuer, signing_key
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
@@ -51,6 +51,7 @@ from pergola.manifests import (
     rule,
     service,
 )
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 
 NAME: Final = "gardener-apiserver"
 CERTIFICATE: Final = NAME

@@ -27,7 +27,7 @@ from pergola.garden.components.gardener_program import (
     gardener_labels,
 )
 from pergola.garden.components.priority_classes import P200
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.garden.components.virtual_access import access_secret
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
 from pergola.manifests import (
@@ -42,6 +42,7 @@ from pergola.manifests import (
     service,
     service_port,
 )
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 from pergola.secrets_manager import Certificate, Options, SigningCA
 
 NAME: Final = "gardener-discovery-server"

@@ -15,9 +15,10 @@ from pergola.garden.components.gardener_program import (
     gardener_labels,
 )
 from pergola.garden.components.priority_classes import P100
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.garden.components.virtual_access import access_secret
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import READ, cluster_role, http_probe, port, requests, rule, service
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 
 NAME: Final = "gardener-metrics-exporter"
 PORT: Final = 2718

@@ -22,12 +22,7 @@ from pergola.garden.components.conventions import (
     nearest_first,
     open_ports,
 )
-from pergola.garden.components.virtual_access import (
-    TO_VIRTUAL_API_SERVER,
-    access_secret_name,
-    kubeconfig_mount,
-    kubeconfig_volume,
-)
+from pergola.garden.components.virtual_access import TO_VIRTUAL_API_SERVER, kubeconfig_volume
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.yaml import dump
 from pergola.manifests import (
@@ -43,6 +38,7 @@ from pergola.manifests import (
     vertical_pod_autoscaler,
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.manifests.shoot_access import access_secret_name, kubeconfig_mount
 
 CONDITION: Final = "VirtualComponentsHealthy"
 CONTROLLER: Final = "controller"

@@ -21,7 +21,7 @@ from pergola.garden.components.gardener_program import (
     service_monitor,
 )
 from pergola.garden.components.priority_classes import P200
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.garden.components.virtual_access import access_secret
 from pergola.garden.landscape import Landscape
 from pergola.manifests import (
     KUBE_SYSTEM,
@@ -32,6 +32,7 @@ from pergola.manifests import (
     requests,
     rule,
 )
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 
 NAME: Final = "gardener-scheduler"
 METRICS_PORT: Final = 19251

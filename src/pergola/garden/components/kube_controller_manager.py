@@ -37,6 +37,7 @@ from pergola.manifests import (
     vertical_pod_autoscaler,
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount
 from pergola.secrets_manager import Certificate, Options, SigningCA
 
 _ENABLED: Final = ("*", "bootstrapsigner", "tokencleaner")
@@ -200,7 +201,7 @@ def _container(landscape: Landscape) -> JsonObject:
         "securityContext": {"allowPrivilegeEscalation": False},
         "volumeMounts": [
             *_files(landscape).mounts,
-            virtual_access.kubeconfig_mount(),
+            kubeconfig_mount(),
         ],
     }
 
@@ -209,7 +210,7 @@ def command(landscape: Landscape) -> list[str]:
     """Return the command line of the container."""
     settings = landscape.virtual.kubernetes.kube_controller_manager
     return [
-        *(f"--{prefix}kubeconfig={virtual_access.KUBECONFIG_PATH}" for prefix in _CLIENTS),
+        *(f"--{prefix}kubeconfig={KUBECONFIG_PATH}" for prefix in _CLIENTS),
         "--kube-api-qps=100",
         "--kube-api-burst=200",
         f"--cluster-name={NAMESPACE}",

@@ -15,7 +15,8 @@ from pergola.garden.components.conventions import to_service
 from pergola.garden.components.removal import removable
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
-from pergola.manifests import KUBE_SYSTEM, manifest, mount, projected, secret_files
+from pergola.manifests import shoot_access
+from pergola.manifests.shoot_access import KUBECONFIG_DIRECTORY
 from pergola.pki import TokenFile, kubeconfig
 from pergola.secrets_manager import Kubeconfig, Options, Rotate
 
@@ -27,14 +28,6 @@ API_SERVER: Final = "virtual-garden-kube-apiserver"
 """The Service of the virtual cluster's API server."""
 TO_VIRTUAL_API_SERVER: Final = to_service(API_SERVER, 443)
 """The label of pods that connect to it."""
-
-KUBECONFIG_DIRECTORY: Final = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
-KUBECONFIG_PATH: Final = f"{KUBECONFIG_DIRECTORY}/kubeconfig"
-"""The path of the kubeconfig in pods; the token that it refers to is in the same directory."""
-
-_ACCOUNT: Final = "serviceaccount.resources.gardener.cloud"
-_VOLUME: Final = "kubeconfig"
-_READABLE: Final = 0o644
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
@@ -55,63 +48,21 @@ def _host(landscape: Landscape) -> str:
     return f"api.{landscape.domains[0]}" if terminates else API_SERVER
 
 
-def access_secret_name(name: str) -> str:
-    """Return the name of the Secret with the token of a component."""
-    return f"shoot-access-{name}"
-
-
 def access_secret(name: str, *, expiration: str = "") -> JsonObject:
     """Return the Secret into which the resource manager writes the token of a component.
 
-    It is an object of the runtime cluster, without data, so that applying it keeps the token.
+    It is an object of the runtime cluster.
 
     Args:
         name: The name of the component and of its ServiceAccount in the virtual cluster.
         expiration: The lifetime of tokens, such as `24h`; empty for the default.
     """
-    return manifest(
-        "v1",
-        "Secret",
-        access_secret_name(name),
-        namespace=NAMESPACE,
-        labels=requests_token(),
-        annotations=token_of(name, expiration=expiration),
-        type="Opaque",
-    )
-
-
-def requests_token() -> dict[str, str]:
-    """Return the labels of Secrets for which the virtual resource manager requests tokens."""
-    return {
-        "resources.gardener.cloud/purpose": "token-requestor",
-        "resources.gardener.cloud/class": "shoot",
-    }
-
-
-def token_of(account: str, *, expiration: str = "") -> dict[str, str]:
-    """Return the annotations that name the ServiceAccount whose token a Secret gets."""
-    annotations = {
-        f"{_ACCOUNT}/name": account,
-        f"{_ACCOUNT}/namespace": KUBE_SYSTEM,
-    }
-    if expiration:
-        annotations[f"{_ACCOUNT}/token-expiration-duration"] = expiration
-    return annotations
+    return shoot_access.access_secret(name, NAMESPACE, expiration=expiration)
 
 
 def kubeconfig_volume(landscape: Landscape, name: str) -> JsonObject:
     """Return the volume with the shared kubeconfig and the token of a component."""
-    return projected(
-        _VOLUME,
-        secret_files(landscape.credentials.name(KUBECONFIG), {"kubeconfig": "kubeconfig"}),
-        secret_files(access_secret_name(name), {"token": "token"}),
-        mode=_READABLE,
-    )
-
-
-def kubeconfig_mount() -> JsonObject:
-    """Return the mount of that volume; the kubeconfig is at `KUBECONFIG_PATH`."""
-    return mount(_VOLUME, KUBECONFIG_DIRECTORY, readOnly=True)
+    return shoot_access.kubeconfig_volume(landscape.credentials.name(KUBECONFIG), name)
 
 
 def _render(landscape: Landscape) -> Rendered:

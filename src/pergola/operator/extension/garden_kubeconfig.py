@@ -6,8 +6,8 @@ from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
 from pergola.bundle import annotate
-from pergola.garden.components.virtual_access import KUBECONFIG_DIRECTORY, KUBECONFIG_PATH
 from pergola.manifests import mount, projected, secret_files
+from pergola.manifests.shoot_access import KUBECONFIG_DIRECTORY, KUBECONFIG_PATH
 
 VARIABLE: Final = "GARDEN_KUBECONFIG"
 """The environment variable with the path of the kubeconfig."""

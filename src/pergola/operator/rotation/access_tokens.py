@@ -19,11 +19,11 @@ from pergola.garden.components.gardener_apiserver import GARDENER_APISERVER
 from pergola.garden.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
 from pergola.garden.components.gardener_scheduler import GARDENER_SCHEDULER
 from pergola.garden.components.kube_controller_manager import KUBE_CONTROLLER_MANAGER
-from pergola.garden.components.virtual_access import requests_token
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.selectors import format_selector
+from pergola.manifests.shoot_access import requests_token
 from pergola.operator.rotation.current import ACCOUNT_KEY, began
 from pergola.operator.rotation.seeds.tasks import skipped
 from pergola.operator.run.run import Run

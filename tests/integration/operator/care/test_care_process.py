@@ -14,8 +14,8 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_config import API_VERSION, KIND, OperatorConfiguration, configuration_from
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.garden.components.gardener_access import INTERNAL
-from pergola.garden.components.virtual_access import requests_token
 from pergola.kube.client import Client
+from pergola.manifests.shoot_access import requests_token
 from pergola.operator.app import serve
 from pergola.operator.conditions import condition_of
 from pergola.resource_manager.registration import garden_webhooks

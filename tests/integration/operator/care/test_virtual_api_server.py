@@ -16,11 +16,11 @@ from aiohttp.test_utils import TestServer
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
-from pergola.garden.components.virtual_access import requests_token
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
+from pergola.manifests.shoot_access import requests_token
 from pergola.operator.care import Probe, Probing, probe
 from pergola.operator.copies import Copies
 from pergola.operator.virtual_cluster import VirtualCluster

@@ -29,7 +29,6 @@ from pergola.garden.components.gardener_dashboard.settings import (
 )
 from pergola.garden.components.gardener_program import autoscaler, budget, deployment
 from pergola.garden.components.istio import EXPORTED
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.yaml import dump
 from pergola.manifests import (
@@ -43,6 +42,7 @@ from pergola.manifests import (
     service,
     service_port,
 )
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 
 CERTIFICATE: Final = f"{NAME}-server"
 SESSION: Final = f"{NAME}-session-secret"

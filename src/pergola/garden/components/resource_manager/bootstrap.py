@@ -13,10 +13,10 @@ from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, annotations_of, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.component import Clusters
-from pergola.garden.components.virtual_access import access_secret_name
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.errors import OperatorError
 from pergola.health.times import read_time
+from pergola.manifests.shoot_access import access_secret_name
 from pergola.runtime.logging import get_logger
 
 log = get_logger("garden")

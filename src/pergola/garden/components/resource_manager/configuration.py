@@ -7,9 +7,9 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.api.resource_manager_config import API_VERSION, KIND
-from pergola.garden.components.virtual_access import KUBECONFIG_PATH
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.manifests import KUBE_SYSTEM
+from pergola.manifests.shoot_access import KUBECONFIG_PATH
 
 SEED_CLASS: Final = "seed"
 WEBHOOK_PORT: Final = 10250

@@ -38,15 +38,14 @@ from pergola.garden.components.virtual_access import (
     API_SERVER,
     TO_VIRTUAL_API_SERVER,
     access_secret,
-    access_secret_name,
     generic_kubeconfig,
-    kubeconfig_mount,
     kubeconfig_volume,
 )
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
 from pergola.manifests import KUBE_SYSTEM, READ, account, manifest, role, rule
 from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.manifests.shoot_access import access_secret_name, kubeconfig_mount
 from pergola.secrets_manager import ClientKubeconfig, Options, SigningCA
 
 NAME: Final = "virtual-garden-gardener-resource-manager"
