@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,12 +18,17 @@ import orjson
 
 from pergola.api.marks import DELETION_PROTECTED
 from pergola.api.objects import JsonObject, name_of
-from pergola.garden.components.definitions import GROUPS, SHOOT_EXTENSIONS, Group
+from pergola.garden.components.definitions import GROUPS, SHOOT_EXTENSIONS
 from pergola.kube.yaml import parse_documents
+from pergola.manifests.definitions import Group
+from pergola.providers.aws.control_plane.render import definitions as of_aws
 
-FOLDER: Final = (
-    Path(__file__).parents[1] / "src" / "pergola" / "operator" / "components" / "definitions"
-)
+SOURCE: Final = Path(__file__).parents[1] / "src" / "pergola"
+FOLDERS: Final = {
+    SOURCE / "garden" / "components" / "definitions": (*GROUPS, SHOOT_EXTENSIONS),
+    Path(of_aws.__file__).parent: of_aws.GROUPS,
+}
+"""The groups in each folder."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,11 @@ DRUID: Final = Module(
     "v0.38.1",
     "h1:D5KDvXrnlkZCkEWDvJ2qUNjrhow71sD7GxGioh9i+D0=",
 )
+AWS: Final = Module(
+    "github.com/gardener/gardener-extension-provider-aws",
+    "v1.73.0",
+    "h1:rGqiZJEyEuWIZWBw7YxS8H7cEwgoh2IogCEguo9rCvs=",
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ class Source:
 
 
 _COMPONENT: Final = "pkg/component"
+_AWS_CHARTS: Final = "charts/internal/shoot-crds/charts"
 _OBSERVABILITY: Final = f"{_COMPONENT}/observability"
 SOURCES: Final = {
     "fluent-operator": Source(
@@ -105,6 +116,16 @@ SOURCES: Final = {
         f"{_COMPONENT}/autoscaling/pvcautoscaler/assets",
         project="github.com/gardener/pvc-autoscaler",
     ),
+    "snapshots": Source(
+        f"{_AWS_CHARTS}/volumesnapshots/templates",
+        module=AWS,
+        project="github.com/kubernetes-csi/external-snapshotter v8",
+    ),
+    "load-balancers": Source(
+        f"{_AWS_CHARTS}/aws-load-balancer-controller/templates",
+        module=AWS,
+        project="sigs.k8s.io/aws-load-balancer-controller",
+    ),
 }
 # For API servers without rules in CEL, which Pergola does not support.
 _WITHOUT_RULES: Final = "_without_cel.yaml"
@@ -121,7 +142,9 @@ nothing else.
 | file | definitions | module | generated from | label added |
 |---|---|---|---|---|
 {rows}
-
+"""
+REQUIRED: Final = {
+    "prometheus-operator": """
 prometheus-operator requires this notice:
 
 > CoreOS Project
@@ -129,22 +152,29 @@ prometheus-operator requires this notice:
 >
 > This product includes software developed at CoreOS, Inc. (http://www.coreos.com/).
 """
+}
+"""What the license of a project requires, by group."""
 
 
 def main() -> None:
-    """Write the files and the notice."""
-    folders = {module: downloaded(module) for module in (GARDENER, DRUID)}
-    requirements = (folders[GARDENER] / "go.mod").read_text()
-    rows = []
-    FOLDER.mkdir(exist_ok=True)
-    for group in (*GROUPS, SHOOT_EXTENSIONS):
-        source = SOURCES[group.key]
-        found = definitions(group, folders[source.module] / source.folder, source.protected)
-        content = brotli.compress(orjson.dumps(found, option=orjson.OPT_SORT_KEYS))
-        (FOLDER / group.file_name).write_bytes(content)
-        rows.append(row(group, source, requirements))
-        print(f"{group.file_name}: {len(found)} definitions, {len(content) / 1000:.0f} kB")
-    (FOLDER / "NOTICE.md").write_text(NOTICE.format(rows="\n".join(rows)))
+    """Write the files and the notices."""
+    modules = {module: downloaded(module) for module in (GARDENER, DRUID, AWS)}
+    for folder, groups in FOLDERS.items():
+        folder.mkdir(exist_ok=True)
+        rows = [write(folder, group, modules) for group in groups]
+        notice = NOTICE.format(rows="\n".join(rows))
+        required = "".join(REQUIRED.get(group.key, "") for group in groups)
+        (folder / "NOTICE.md").write_text(notice + required)
+
+
+def write(folder: Path, group: Group, modules: Mapping[Module, Path]) -> str:
+    """Write the file of a group; return its row in the notice."""
+    source = SOURCES[group.key]
+    found = definitions(group, modules[source.module] / source.folder, source.protected)
+    content = brotli.compress(orjson.dumps(found, option=orjson.OPT_SORT_KEYS))
+    (folder / group.file_name).write_bytes(content)
+    print(f"{group.file_name}: {len(found)} definitions, {len(content) / 1000:.0f} kB")
+    return row(group, source, (modules[source.module] / "go.mod").read_text())
 
 
 def downloaded(module: Module) -> Path:
@@ -193,10 +223,11 @@ def row(group: Group, source: Source, requirements: str) -> str:
     """Return the row of a group in the notice."""
     project = "the same"
     if source.project:
-        [version] = re.findall(
+        required = re.findall(
             rf"^\s*{re.escape(source.project)} (v\S+)", requirements, re.MULTILINE
         )
-        project = f"{source.project} {version}"
+        # Charts contain definitions of projects that the module does not require.
+        project = " ".join([source.project, *required])
     added = "yes" if source.protected else "no"
     return f"| {group.file_name} | {len(group.names)} | {source.module} | {project} | {added} |"
 

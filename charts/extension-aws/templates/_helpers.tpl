@@ -36,6 +36,13 @@ garden
 {{- end -}}
 {{- end -}}
 
+{{/* Whether ControlPlanes are served: "true" or empty. A Garden has none. */}}
+{{- define "extension.controlPlanes" -}}
+{{- if and .Values.controlPlanes.enabled (ne (toString .Values.gardener.runtimeCluster.enabled) "true") -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
 {{- define "extension.job" -}}
 {{ .Chart.Name }}-metrics

@@ -12,14 +12,15 @@ import (
 
 func main() {
 	asks := map[string]ask{
-		"aws-backup-bucket":  backupBucket,
-		"aws-control-plane":  controlPlane,
-		"aws-credentials":    credentials,
-		"aws-image":          image,
-		"aws-infrastructure": infrastructure,
-		"aws-shoot":          shoot,
-		"aws-shoot-defaults": shootDefaults,
-		"aws-worker":         worker,
+		"aws-backup-bucket":         backupBucket,
+		"aws-control-plane":         controlPlane,
+		"aws-control-plane-objects": controlPlaneObjects,
+		"aws-credentials":           credentials,
+		"aws-image":                 image,
+		"aws-infrastructure":        infrastructure,
+		"aws-shoot":                 shoot,
+		"aws-shoot-defaults":        shootDefaults,
+		"aws-worker":                worker,
 	}
 	if err := serve(asks, "github.com/gardener/gardener-extension-provider-aws"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

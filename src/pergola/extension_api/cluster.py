@@ -9,6 +9,7 @@ from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     annotations_of,
+    deletion_timestamp_of,
     map_at,
     maps_at,
     name_of,
@@ -44,6 +45,22 @@ class Shoot:
     def is_hibernated(self) -> bool:
         """Whether the Shoot is hibernated, by spec and status."""
         return self.hibernation_enabled and map_at(self.raw, "status").get("isHibernated") is True
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether the Shoot is being deleted."""
+        return deletion_timestamp_of(self.raw) is not None
+
+    @property
+    def is_migrating(self) -> bool:
+        """Whether the control plane is leaving its seed."""
+        return map_at(self.raw, "status", "lastOperation").get("type") == "Migrate"
+
+    @property
+    def is_self_hosted(self) -> bool:
+        """Whether the control plane runs on nodes of the Shoot itself."""
+        workers = maps_at(self.raw, "spec", "provider", "workers")
+        return any(worker.get("controlPlane") is not None for worker in workers)
 
     @property
     def is_workerless(self) -> bool:

@@ -13,6 +13,7 @@ from pergola.extensions.garden import Garden
 from pergola.extensions.health_checks.checks import HealthCheck
 from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
 Status = JsonObject
@@ -68,8 +69,8 @@ class Actuator(ABC):
             extension.
         registered_as: the name of its registration, if another extension has `name`.
         shoot_webhooks: returns the registrations of the `webhooks()` for Shoots, which an actuator
-            ships as ManagedResource `extension-<type>-shoot-webhooks`. Set by the process that
-            serves them; None if it serves none.
+            ships in the ManagedResource `shoot_webhooks_resource()`. Set by the process that serves
+            them; None if it serves none.
     """
 
     attributes: ClassVar[Sequence[str]] = ("kind", "type", "name")
@@ -117,6 +118,14 @@ class Actuator(ABC):
         """Return the health checks behind the conditions of the resources; none by default."""
         return ()
 
+    def companions(self, client: Client, metrics: Metrics) -> Sequence[Unit]:
+        """Return controllers of the extension's own, which the leader runs; none by default.
+
+        Args:
+            client: for the seed.
+        """
+        return ()
+
     def webhooks(self) -> Sequence[Webhook]:
         """Return the webhooks for objects on the seed and in Shoots; none by default."""
         return ()
@@ -130,6 +139,11 @@ class Actuator(ABC):
             garden: for lookups in the garden.
         """
         return ()
+
+    @classmethod
+    def shoot_webhooks_resource(cls) -> str:
+        """Return the name of the ManagedResource that registers the webhooks for Shoots."""
+        return f"extension-{cls.type}-shoot-webhooks"
 
     @classmethod
     def cluster_name(cls, key: Key) -> str:

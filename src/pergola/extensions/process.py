@@ -166,19 +166,20 @@ def _webhooks(
 def _register_in_shoots(
     webhooks: ExtensionWebhooks, actuators: Sequence[Actuator], groups: Sequence[Sequence[Webhook]]
 ) -> None:
-    """Register all webhooks of a type, even of several actuators, with one ManagedResource."""
+    """Register all webhooks that share a ManagedResource, even of several actuators."""
     owned: dict[str, list[Webhook]] = {}
     for actuator, group in zip(actuators, groups, strict=True):
-        owned.setdefault(actuator.type, []).extend(w for w in group if w.of_shoots)
-    names = {actuator.type: actuator.name for actuator in reversed(actuators)}
+        name = actuator.shoot_webhooks_resource()
+        owned.setdefault(name, []).extend(w for w in group if w.of_shoots)
+    components = {a.shoot_webhooks_resource(): a.name for a in reversed(actuators)}
     renders = {
-        kind: webhooks.in_shoots(names[kind], f"extension-{kind}-shoot-webhooks", found)
-        for kind, found in owned.items()
+        name: webhooks.in_shoots(components[name], name, found)
+        for name, found in owned.items()
         if found
     }
     for actuator, group in zip(actuators, groups, strict=True):
         if any(webhook.of_shoots for webhook in group):
-            actuator.shoot_webhooks = renders[actuator.type]
+            actuator.shoot_webhooks = renders[actuator.shoot_webhooks_resource()]
 
 
 def assemble(
@@ -203,7 +204,7 @@ def assemble(
             sharing.units += found
         else:
             found = _controllers(client, actuator, name, options, metrics)
-        units += found
+        units += [*found, *actuator.companions(client, metrics)]
     if options.heartbeat_namespace:
         units.append(_heartbeats(client, actuators, options))
     return units

@@ -60,9 +60,10 @@ def role(
     rules: Sequence[JsonObject],
     *subjects: JsonObject,
     labels: Mapping[str, str] | None = None,
+    binding: str = "",
 ) -> list[JsonObject]:
-    """Return a Role and its RoleBinding, with the same name."""
-    return _role("Role", name, namespace, rules, subjects, labels)
+    """Return a Role and its RoleBinding, which has the same name by default."""
+    return _role("Role", name, namespace, rules, subjects, labels, binding or name)
 
 
 def cluster_role(
@@ -70,9 +71,10 @@ def cluster_role(
     rules: Sequence[JsonObject],
     *subjects: JsonObject,
     labels: Mapping[str, str] | None = None,
+    binding: str = "",
 ) -> list[JsonObject]:
-    """Return a ClusterRole and its ClusterRoleBinding, with the same name."""
-    return _role("ClusterRole", name, "", rules, subjects, labels)
+    """Return a ClusterRole and its ClusterRoleBinding, which has the same name by default."""
+    return _role("ClusterRole", name, "", rules, subjects, labels, binding or name)
 
 
 def _role(
@@ -82,6 +84,7 @@ def _role(
     rules: Sequence[JsonObject],
     subjects: Sequence[JsonObject],
     labels: Mapping[str, str] | None,
+    binding: str,
 ) -> list[JsonObject]:
     reference = {"apiGroup": _GROUP, "kind": kind, "name": name}
     return [
@@ -89,7 +92,7 @@ def _role(
         manifest(
             _VERSION,
             f"{kind}Binding",
-            name,
+            binding,
             namespace=namespace,
             labels=labels,
             roleRef=reference,

@@ -15,7 +15,7 @@ from tools.charts import CHARTS, NAMES, comments, files
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
 WITH_PODS: Final = [chart for chart in ALL_CHARTS if chart.has_pods]
-DEPLOYS_IMAGES: Final = ("operator", "networking-calico", "networking-cilium")
+DEPLOYS_IMAGES: Final = ("operator", "networking-calico", "networking-cilium", "extension-aws")
 DIGEST: Final = f"sha256:{'a' * 64}"
 SELECTORS: Final = {
     "operator": {"app": "gardener", "role": "operator"},

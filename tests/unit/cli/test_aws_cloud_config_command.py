@@ -68,6 +68,7 @@ def test_the_text_has_each_value_with_its_reason(
         '  KubernetesClusterTag="shoot--demo--private"',
         '  KubernetesClusterID="shoot--demo--private"',
         '  Zone="eu-west-1a"',
+        "  # https://github.com/kubernetes/cloud-provider-aws/issues/638",
         '  NodeIPFamilies="ipv4"',
     ]
     assert printed.err == ""
@@ -80,7 +81,7 @@ def test_a_subnet_found_by_its_tags_enables_the_service_controller(
 
     found = orjson.loads(capsys.readouterr().out)
     assert found["cloudControllerManager"] == {
-        "arguments": ["--configure-cloud-routes=false", "--controllers=*"],
+        "arguments": ["--configure-cloud-routes=false"],
         "reason": "subnets for load balancers: subnet-tagged (public)",
     }
     assert 'SubnetID="subnet-tagged"' in found["configMap"]["data"]["cloudprovider.conf"]

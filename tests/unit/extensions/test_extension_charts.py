@@ -9,6 +9,7 @@ import pytest
 
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
 from pergola.extension_api.kinds import CLUSTER_SCOPED
+from pergola.extensions.control_planes.hibernation import NAME as HIBERNATION
 from pergola.extensions.installation import (
     Installation,
     installation_documents,
@@ -16,6 +17,7 @@ from pergola.extensions.installation import (
     permissions,
 )
 from pergola.extensions.loading import load_actuators
+from pergola.extensions.process import controller_names
 from pergola.extensions.webhooks.admission import component_of
 from pergola.extensions.webhooks.declare import configuration_name
 from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
@@ -34,6 +36,12 @@ EXTENSIONS: Final = {
     "extension-aws": "aws",
 }
 NETWORKS: Final = ("networking-calico", "networking-cilium")
+ALL_KINDS: Final[dict[str, JsonObject]] = {
+    "extension-aws": {"controlPlanes": {"enabled": True}},
+}
+"""The values with which the extension of a chart serves all of its kinds."""
+OPTIONAL: Final = {("ControlPlane", "aws")}
+"""Kinds that the original keeps until the value `controlPlanes.enabled` of the chart is set."""
 OPTIONS: Final = "--config-file=/etc/pergola/options.yaml"
 IN_RUNTIME: Final[JsonObject] = {
     "gardener": {
@@ -101,7 +109,12 @@ def test_a_chart_has_the_objects_of_the_sdk(chart: str) -> None:
     classes = [each for each in container["args"] if each.startswith("--extension-classes")]
     assert classes == ["--extension-classes=shoot"]
     arguments = [each.replace("{{ .Release.Namespace }}", "extension") for each in of_sdk["args"]]
-    others = [each for each in container["args"] if each not in classes]
+    others = [
+        each
+        for each in container["args"]
+        # Kinds that the chart leaves to others by default.
+        if each not in classes and not each.startswith("--disable-controllers")
+    ]
     # A namespace outlives a Helm release, but the role does not.
     assert [each for each in others if each != OPTIONS] == [
         each for each in arguments if each != "--webhook-config-owner-namespace=extension"
@@ -138,7 +151,7 @@ def test_charts_of_networks_grant_the_permissions_of_the_sdk(chart: str) -> None
 
 @pytest.mark.parametrize("chart", EXTENSIONS)
 def test_a_ring_has_all_kinds_with_a_namespace_and_its_sharder_may_label_them(chart: str) -> None:
-    values: JsonObject = {"sharding": {"controllerRing": "shared"}}
+    values: JsonObject = {"sharding": {"controllerRing": "shared"}, **ALL_KINDS.get(chart, {})}
     kinds = {actuator.kind for actuator in load_actuators([EXTENSIONS[chart]])} - CLUSTER_SCOPED
     resources = {f"{kind.lower()}s" for kind in kinds}
 
@@ -185,7 +198,7 @@ def test_each_example_is_a_valid_extension_with_a_chart(name: str) -> None:
     served = {(each["kind"], each["type"]) for each in maps_at(extension, "spec", "resources")}
     chart = "extension-aws" if name == "pergola-aws" else name
     actuators = load_actuators([EXTENSIONS[chart]])
-    assert served == {(actuator.kind, actuator.type) for actuator in actuators}
+    assert served == {(a.kind, a.type) for a in actuators} - OPTIONAL
     metadata = read(ROOT / "charts" / chart / "Chart.yaml")
     reference = chart_of(extension, *EXTENSION_CHART)["ref"]
     assert str(reference).endswith(f"/{metadata['name']}:{metadata['version']}")
@@ -259,7 +272,35 @@ def test_the_example_for_aws_registers_the_kinds_of_its_actuators_beside_the_ori
     registered = {(each["kind"], each["type"]) for each in maps_at(example, "spec", "resources")}
 
     served = {(actuator.kind, actuator.type) for actuator in load_actuators(["aws"])}
-    assert registered == served
+    assert registered == served - OPTIONAL
     assert len(registered) == len(maps_at(example, "spec", "resources"))
     # Under the original's name, it would replace the original, which serves the other kinds.
     assert name_of(example) != "provider-aws"
+
+
+def test_the_aws_chart_leaves_control_planes_to_the_original_unless_they_are_enabled() -> None:
+    def chart(*, enabled: bool) -> list[JsonObject]:
+        values: JsonObject = {"controlPlanes": {"enabled": enabled}}
+        folder = ROOT / "charts" / "extension-aws"
+        return render(folder, with_image(values), namespace="extension")
+
+    def arguments(objects: list[JsonObject]) -> list[str]:
+        [workload] = [obj for obj in objects if obj["kind"] == "Deployment"]
+        [container] = map_at(workload, "spec", "template", "spec")["containers"]
+        args: list[str] = container["args"]
+        return args
+
+    without, served = chart(enabled=False), chart(enabled=True)
+    [disabled] = [each for each in arguments(without) if each.startswith("--disable-")]
+    names = disabled.removeprefix("--disable-controllers=").split(",")
+    [kind] = [each for each in controller_names(load_actuators(["aws"])) if "control" in each]
+    assert names == [kind, f"{kind}-healthcheck", HIBERNATION]
+    assert not [each for each in arguments(served) if each.startswith("--disable-")]
+    assert OPTIONS in arguments(served)
+    [few], [many] = (
+        [granted(maps_at(obj, "rules")) for obj in found if obj["kind"] == "ClusterRole"]
+        for found in (without, served)
+    )
+    assert few < many
+    aws_control_plane = [a for a in load_actuators(["aws"]) if a.kind == "ControlPlane"]
+    assert granted(aws_control_plane[0].rules) <= many

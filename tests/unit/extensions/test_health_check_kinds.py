@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
+from pergola.api.kinds import POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.extensions.health_checks.checks import (
     CheckContext,
@@ -15,8 +17,22 @@ from pergola.extensions.health_checks.checks import (
     managed_resource,
     stateful_set,
 )
+from pergola.kube.client import Client
 
 READY = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
+
+
+class Pods:
+    """The only list that checks request."""
+
+    def __init__(self, pods: list[JsonObject]) -> None:
+        self.pods = pods
+
+    async def list(
+        self, gvk: GroupVersionKind, namespace: str, *, labels: str
+    ) -> "list[JsonObject]":
+        assert (gvk, namespace, labels) == (POD, "shoot--a--b", "app=web")
+        return self.pods
 
 
 async def observe(check: HealthCheck, *objects: JsonObject) -> Verdict:
@@ -28,7 +44,14 @@ async def observe(check: HealthCheck, *objects: JsonObject) -> Verdict:
         return None
 
     now = datetime(2026, 5, 4, tzinfo=UTC)
-    context = CheckContext(read=read, cluster=cluster, namespace="shoot--a--b", now=now)
+    pods = [o for o in objects if o["kind"] == "Pod"]
+    context = CheckContext(
+        client=cast("Client", Pods(pods)),
+        read=read,
+        cluster=cluster,
+        namespace="shoot--a--b",
+        now=now,
+    )
     return await check.run(context, {})
 
 
@@ -53,7 +76,7 @@ def workload(kind: str, ready: int) -> JsonObject:
         "apiVersion": "apps/v1",
         "kind": kind,
         "metadata": {"name": "agents", "namespace": "shoot--a--b", "generation": 1},
-        "spec": {"replicas": 1},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}},
         "status": {
             "observedGeneration": 1,
             "replicas": 1,
@@ -116,3 +139,20 @@ async def test_a_workload_during_a_rollout_progresses() -> None:
     live = workload("StatefulSet", 1)
     live["status"]["updatedReplicas"] = 0
     assert (await observe(stateful_set("agents"), live)).status == "Progressing"
+
+
+async def test_an_unhealthy_workload_names_the_trouble_of_its_pod() -> None:
+    waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "agents-1", "namespace": "shoot--a--b"},
+        "status": {
+            "phase": "Pending",
+            "containerStatuses": [{"name": "agent", "state": {"waiting": waiting}}],
+        },
+    }
+
+    found = await observe(deployment("agents"), workload("Deployment", 0), pod)
+
+    assert "; pod agents-1: " in found.detail
+    assert "ImagePullBackOff" in found.detail

@@ -11,13 +11,8 @@ from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, m
 from pergola.garden.components.catalog import CATALOG
 from pergola.garden.components.component import Removable
 from pergola.garden.components.crds import CRDS, tasks
-from pergola.garden.components.definitions import (
-    GROUPS,
-    SHOOT_EXTENSIONS,
-    DefinitionsMissing,
-    Group,
-    load,
-)
+from pergola.garden.components.definitions import GROUPS, SHOOT_EXTENSIONS, load
+from pergola.manifests.definitions import DefinitionsMissing, Group
 from tests.support.garden import landscape
 
 NOTICE = files("pergola.garden.components.definitions") / "NOTICE.md"

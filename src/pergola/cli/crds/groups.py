@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
-    from pergola.garden.components.definitions import Group
+    from pergola.manifests.definitions import Group
 
 OWN: Final = "pergola"
 OPERATOR: Final = "operator"

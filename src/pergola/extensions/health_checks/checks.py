@@ -6,14 +6,18 @@ from datetime import datetime
 from typing import Final, Literal
 
 from pergola.api.conditions import FALSE, PROGRESSING, UNKNOWN
+from pergola.api.kinds import POD
 from pergola.api.managed_resource_status import progressing_problem
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import Code
 from pergola.health import check as health_of
-from pergola.health import check_ready
+from pergola.health import check_ready, is_relevant, pod_trouble
 from pergola.health import progressing as rollout_of
+from pergola.kube.client import Client
+from pergola.kube.errors import Forbidden
+from pergola.kube.selectors import SelectorError, format_selector
 
 SYSTEM_COMPONENTS_HEALTHY: Final = "SystemComponentsHealthy"
 EVERY_NODE_READY: Final = "EveryNodeReady"
@@ -54,12 +58,14 @@ class CheckContext:
     """The inputs of a check.
 
     Attributes:
+        client: for the seed.
         read: returns an object of the seed, or None if it does not exist.
         cluster: returns the Cluster of the extension resource; None for other classes.
         namespace: of the extension resource.
         now: the time when the checks began.
     """
 
+    client: Client
     read: Callable[[GroupVersionKind, Key], Awaitable[JsonObject | None]]
     cluster: Callable[[], Awaitable[Cluster | None]]
     namespace: str
@@ -170,9 +176,24 @@ def _workload(
         if live is None:
             return Verdict(FALSE, f"{kind} {key} does not exist")
         if problem := health_of(live):
+            problem += await _of_pods(context, live)
             return Verdict(FALSE, f"{kind} {key} is unhealthy: {problem}")
         if problem := rollout_of(live):
+            problem += await _of_pods(context, live)
             return Verdict(PROGRESSING, f"{kind} {key} is progressing: {problem}", (), threshold)
         return HEALTHY
 
     return HealthCheck(name=f"{kind} {name}", condition=condition, run=run, applies=applies)
+
+
+async def _of_pods(context: CheckContext, workload: JsonObject) -> str:
+    """Return what the first pod lacks that is not ready, as the end of a sentence."""
+    try:
+        labels = format_selector(map_at(workload, "spec", "selector"))
+        pods = await context.client.list(POD, context.namespace, labels=labels)
+    except (SelectorError, Forbidden):  # permission to read pods is optional
+        return ""
+    for pod in pods:
+        if is_relevant(pod) and (trouble := pod_trouble(pod)) is not None:
+            return f"; pod {name_of(pod)}: {trouble.problem}"
+    return ""

@@ -162,7 +162,11 @@ class _Health:
             return Cluster.from_object(await self._client.get(CLUSTER, Key("", namespace)))
 
         return CheckContext(
-            read=self._read, cluster=cluster, namespace=namespace, now=self._clock.now()
+            client=self._client,
+            read=self._read,
+            cluster=cluster,
+            namespace=namespace,
+            now=self._clock.now(),
         )
 
     async def _read(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:

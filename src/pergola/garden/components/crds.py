@@ -8,9 +8,10 @@ from pergola.api.kinds import CRD
 from pergola.api.objects import Key
 from pergola.garden.components import volume_autoscaling
 from pergola.garden.components.component import Component, Identity, Removable, Rendered, always
-from pergola.garden.components.definitions import GROUPS, Group, load
+from pergola.garden.components.definitions import GROUPS, load
 from pergola.garden.components.vertical_pod_autoscaler import objects as autoscaler
 from pergola.garden.landscape import Landscape
+from pergola.manifests.definitions import Group
 
 _SUBJECTS: Final = {"vpa": "VPA", "istio": "Istio", "opentelemetry": "OpenTelemetry"}
 _ABSENT: Final[Mapping[str, Callable[[Landscape], str | None]]] = {

@@ -51,3 +51,13 @@ class ControlPlaneConfig(Value):
         """Whether pod routes are written into route tables."""
         manager = self.cloud_controller_manager
         return manager is not None and manager.use_custom_route_controller is True
+
+    @property
+    def has_load_balancer_controller(self) -> bool:
+        """Whether the AWS load balancer controller runs."""
+        return self.load_balancer_controller is not None and self.load_balancer_controller.enabled
+
+    @property
+    def manages_default_classes(self) -> bool:
+        """Whether our classes for volumes and snapshots are the defaults."""
+        return self.storage is None or self.storage.managed_default_class is not False

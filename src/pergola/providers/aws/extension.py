@@ -7,6 +7,7 @@ from pergola.extensions.actuator import Actuator
 from pergola.providers.aws.actuator import AwsInfrastructure
 from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
 from pergola.providers.aws.bastion import AwsBastion
+from pergola.providers.aws.control_plane.actuator import AwsControlPlane
 from pergola.providers.aws.dns import AwsDnsRecord
 
 require_library()  # when the extension is loaded, rather than in the status of each resource
@@ -17,4 +18,5 @@ ACTUATORS: Final[tuple[type[Actuator], ...]] = (
     AwsDnsRecord,
     AwsBackupBucket,
     AwsBackupEntry,
+    AwsControlPlane,
 )

@@ -1,31 +1,26 @@
 """Validation of Shoots on AWS (spec 30 §1.4, §7.3, §11)."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from pergola.admission.draft import Draft
 from pergola.api.field_errors import Cause, invalid, required
-from pergola.api.known.feature_gate_rules import check_kubernetes_feature_gates
-from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
 from pergola.extensions.webhooks.shoots import network_of
 from pergola.providers.aws import overlay
+from pergola.providers.aws.control_plane.checks import check_config
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG, ControlPlaneConfig
 from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS
 from pergola.providers.aws.validation.facts import ShootFacts, facts_of
-from pergola.providers.aws.validation.identifiers import check_text
 from pergola.providers.aws.validation.pools import check_pools
 from pergola.providers.aws.validation.written import check_written, malformed
 
 INFRASTRUCTURE: Final = "spec.provider.infrastructureConfig"
 CONTROL_PLANE: Final = "spec.provider.controlPlaneConfig"
 _ROUTE53: Final = "aws-route53"
-_INGRESS_CLASS: Final = re.compile("[a-z0-9.-]+")
-_LONGEST_NAME: Final = 253
 
 
 def check_shoot(
@@ -64,15 +59,8 @@ def _control_plane(shoot: JsonObject) -> Iterator[Cause]:
     except Malformed as error:
         yield from malformed(error)
         return
-    gates = config.cloud_controller_manager and config.cloud_controller_manager.feature_gates
-    version = parse_version(str(map_at(shoot, "spec", "kubernetes").get("version") or ""))
-    if gates and version is not None:
-        path = f"{CONTROL_PLANE}.cloudControllerManager.featureGates"
-        yield from check_kubernetes_feature_gates(gates, version, path)
-    if config.load_balancer_controller is not None:
-        path = f"{CONTROL_PLANE}.loadBalancerController.ingressClassName"
-        name = config.load_balancer_controller.ingress_class_name
-        yield from check_text(path, name, _INGRESS_CLASS, longest=_LONGEST_NAME)
+    version = str(map_at(shoot, "spec", "kubernetes").get("version") or "")
+    yield from check_config(config, version, CONTROL_PLANE)
 
 
 def _nodes(facts: ShootFacts) -> Iterator[Cause]:

@@ -255,7 +255,7 @@ async def test_tagged_subnets_are_found_and_enable_services_again(
 
     status = status_of(cluster)
     assert subnets_in_status(cluster)["internal", "eu-west-1b"] == subnet
-    assert "--controllers=*" in cloud_controller_arguments(status)
+    assert cloud_controller_arguments(status) == ["--configure-cloud-routes=false"]
     (warning,) = cluster.warnings
     assert "only some zones have a subnet for internal load balancers" in warning
     assert "eu-west-1a have none; name internalSubnetID there" in warning

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks import CheckContext, Verdict
+from pergola.kube.client import Client
 from pergola.providers.aws.health.checks import health_checks
 from pergola.providers.aws.health.security_group import NODES_SECURITY_GROUP_VALID
 from pergola.providers.aws.resources.security_group.rules import ALL, INGRESS, Rule, permissions
@@ -50,6 +52,7 @@ class Conditions:
             return Cluster(TECHNICAL_ID, Shoot({}))
 
         return CheckContext(
+            client=cast("Client", None),  # these checks read AWS
             read=read,
             cluster=cluster,
             namespace=TECHNICAL_ID,

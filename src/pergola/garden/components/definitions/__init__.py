@@ -4,12 +4,6 @@ Each group is one file: a JSON list, compressed with Brotli. `NOTICE.md` says wh
 and `tools/definitions.py` writes them. Not for: kinds of Pergola's own API (`pergola.api`).
 """
 
-from pergola.garden.components.definitions.groups import (
-    GROUPS,
-    SHOOT_EXTENSIONS,
-    DefinitionsMissing,
-    Group,
-    load,
-)
+from pergola.garden.components.definitions.groups import GROUPS, SHOOT_EXTENSIONS, load
 
-__all__ = ["GROUPS", "SHOOT_EXTENSIONS", "DefinitionsMissing", "Group", "load"]
+__all__ = ["GROUPS", "SHOOT_EXTENSIONS", "load"]

@@ -35,8 +35,8 @@ def cloud_controller_arguments(status: JsonObject) -> list[str]:
     It never handles routes to pods; without subnets for load balancers, it ignores Services, but
     still handles nodes.
     """
-    controllers = "*" if places_load_balancers(status) else "*,-service"
-    return ["--configure-cloud-routes=false", f"--controllers={controllers}"]
+    without_services = [] if places_load_balancers(status) else ["--controllers=*,-service"]
+    return ["--configure-cloud-routes=false", *without_services]
 
 
 def cloud_provider_config(status: JsonObject, technical_id: str, families: Iterable[str]) -> str:
@@ -63,9 +63,11 @@ def cloud_provider_config(status: JsonObject, technical_id: str, families: Itera
         f'KubernetesClusterTag="{technical_id}"',
         f'KubernetesClusterID="{technical_id}"',
         f'Zone="{subnet.zone}"',
+        # A line of the original: without it, pods would restart when it is replaced.
+        "# https://github.com/kubernetes/cloud-provider-aws/issues/638",
         *(f'NodeIPFamilies="{family.lower()}"' for family in _FAMILIES if family in known),
     ]
-    return "".join(f"{line}\n" for line in lines)
+    return "\n".join(lines)
 
 
 def cloud_provider_config_map(

@@ -36,6 +36,11 @@ def cloud_subnet(status: JsonObject) -> Placed:
     raise problem(NO_SUBNET)
 
 
+def has_subnet(status: JsonObject) -> bool:
+    """Return whether `cloud_subnet` finds one."""
+    return any(subnets_for(status, purpose) for purpose in (PUBLIC, INTERNAL, NODES))
+
+
 def places_load_balancers(status: JsonObject) -> bool:
     """Return whether any subnet is for load balancers."""
     return any(subnets_for(status, PUBLIC)) or any(subnets_for(status, INTERNAL))
