@@ -303,4 +303,4 @@ def test_the_aws_chart_leaves_control_planes_to_the_original_unless_they_are_ena
     )
     assert few < many
     aws_control_plane = [a for a in load_actuators(["aws"]) if a.kind == "ControlPlane"]
-    assert granted(aws_control_plane[0].rules) <= many
+    assert granted(list(aws_control_plane[0].rules)) <= many
