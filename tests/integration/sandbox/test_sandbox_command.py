@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from pergola.cli.sandbox import app
@@ -39,6 +40,10 @@ def test_a_sandbox_runs_from_start_to_stop(name: str, capsys: pytest.CaptureFixt
 
     assert run("status", "--name", name) == 0
     assert capsys.readouterr().out.count("running") == 5
+    assert run("status", "--name", name, "-o", "json") == 0
+    state = orjson.loads(capsys.readouterr().out)
+    assert (state["name"], state["kubeconfig"]) == (name, kubeconfig)
+    assert [each["state"] for each in state["components"]] == ["running"] * 5
 
     assert run("stop", "--name", name) == 0
     assert capsys.readouterr().out == f'sandbox "{name}" is stopped\n'

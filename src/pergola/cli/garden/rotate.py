@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from pergola.cli.cluster_options import DEFAULT_CLUSTER, ClusterOptions
 from pergola.cli.garden.rotate_steps import Options, take_step
 from pergola.cli.garden.runtime_cluster import Source
+from pergola.cli.output import ReportOutput
 
 if TYPE_CHECKING:
     from pergola.operator.rotation.requested import Action
@@ -25,8 +26,8 @@ Credential = Literal[
 ]
 
 
-class OneAction(Exception):
-    """A command line contains both actions, or neither where one is needed."""
+class WrongOptions(Exception):
+    """Options of a command line exclude each other, or one lacks another that it needs."""
 
 
 def rotate(
@@ -40,6 +41,7 @@ def rotate(
     no_wait: Flag = False,
     garden: str = "",
     config: Path | None = None,
+    output: ReportOutput = "text",
     cluster: ClusterOptions = DEFAULT_CLUSTER,
 ) -> None:
     """Start or complete the rotation of a Garden's credentials, and follow it.
@@ -72,11 +74,16 @@ def rotate(
         default that of the operator in the cluster.
     """
     if start and complete:
-        raise OneAction("a rotation is either started or completed: use --start or --complete")
+        raise WrongOptions("a rotation is either started or completed: use --start or --complete")
     if skip_seed and not (start or complete):
-        raise OneAction("--skip-seed is a part of a rotation: use it with --start or --complete")
+        raise WrongOptions("--skip-seed is a part of a rotation: use it with --start or --complete")
     source = Source(garden, config, cluster)
     action: Action | None = "start" if start else "complete" if complete else None
-    options = Options(tuple(skip_seed or ()), dry_run=dry_run, waits=not no_wait)
+    if action and output != "text" and not (dry_run or no_wait):
+        raise WrongOptions(
+            f"a rotation is followed in text: use -o {output} with --no-wait or --dry-run, and "
+            "without an action for the state"
+        )
+    options = Options(tuple(skip_seed or ()), output, dry_run=dry_run, waits=not no_wait)
     if not asyncio.run(take_step(source, kind, action, options)):
         sys.exit(1)

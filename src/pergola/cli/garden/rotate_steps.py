@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pergola.cli.garden.runtime_cluster import Source, chosen, runtime_template
+from pergola.cli.output import show
 from pergola.cli.text import plain_console
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ class Options(NamedTuple):
 
     Attributes:
         skipped: Names of Seeds that are not awaited.
+        output: A format of `-o`.
         dry_run: Whether to skip the request.
         waits: Whether to follow the rotation.
     """
 
     skipped: tuple[str, ...] = ()
+    output: str = "text"
     dry_run: bool = False
     waits: bool = True
 
@@ -43,7 +46,7 @@ async def take_step(
     """
     from pergola.api.objects import Key
     from pergola.api.operator_v1alpha1 import GARDEN
-    from pergola.cli.garden.rotate_text import announcement, standings
+    from pergola.cli.garden.rotate_text import announced_data, announcement
     from pergola.operator.rotation.requested import request
     from pergola.runtime.logging import configure
 
@@ -53,14 +56,25 @@ async def take_step(
         key = Key("", await chosen(client, source.garden))
         live = await client.get(GARDEN, key)
         if action is None:
-            out.print(await standings(client, live))
+            await _show_standings(client, live, options.output)
             return True
         requested = request(live, kind, action)
-        out.print(announcement(key.name, requested, options.skipped))
+        show(
+            options.output,
+            data=announced_data(key.name, requested, options.skipped),
+            text=lambda: out.print(announcement(key.name, requested, options.skipped)),
+        )
         if options.dry_run:
             return True
         await _request(client, live, requested, (kind, action), options.skipped)
         return not options.waits or await _follow(client, key, source.config)
+
+
+async def _show_standings(client: "Client", garden: "JsonObject", output: str = "text") -> None:
+    from pergola.cli.garden.rotate_text import data, observe_ages, table
+
+    ages = await observe_ages(client)
+    show(output, data=data(garden, ages), text=lambda: plain_console().print(table(garden, ages)))
 
 
 async def _request(
@@ -109,20 +123,19 @@ def _annotations(garden: "JsonObject", operation: str, skipped: tuple[str, ...])
 async def _follow(client: "Client", key: "Key", config: Path | None) -> bool:
     """Show the tasks until the step of the rotation has ended; return whether it succeeded."""
     from pergola.api.operator_v1alpha1 import GARDEN
-    from pergola.cli.garden.rotate_text import standings
-    from pergola.cli.garden.status_live import show
+    from pergola.cli.garden.status_live import show as show_live
     from pergola.cli.garden.status_tree import health
     from pergola.operator.reconcile.picture import following
 
     out = plain_console()
     template = await runtime_template(client, config)
     async with following(client, key.name, template) as pictures:
-        last = await show(_until_ended(pictures, client, key), out)
+        last = await show_live(_until_ended(pictures, client, key), out)
     out.print()
     if last.has_failed:
         out.print(health(last))
     else:
-        out.print(await standings(client, await client.get(GARDEN, key)))
+        await _show_standings(client, await client.get(GARDEN, key))
     return not last.has_failed
 
 

@@ -9,7 +9,7 @@ from pergola.cli.text import in_days
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pergola.api.objects import JsonObject
+    from pergola.api.objects import JsonObject, JsonValue
     from pergola.kube.client import Client
     from pergola.operator.rotation.ages import Age
     from pergola.operator.rotation.requested import Request
@@ -24,8 +24,20 @@ def announcement(garden: str, requested: "Request", skipped: tuple[str, ...]) ->
     return "\n".join(lines)
 
 
-async def standings(client: "Client", garden: "JsonObject") -> "RenderableType":
-    """Return the phase of each rotation, and the age of each credential.
+def announced_data(
+    garden: str, requested: "Request", skipped: tuple[str, ...]
+) -> "dict[str, JsonValue]":
+    """Return what a request will do, for programs."""
+    return {
+        "garden": garden,
+        "operation": requested.operation,
+        "effects": list(requested.effects),
+        "skippedSeeds": list(skipped),
+    }
+
+
+async def observe_ages(client: "Client") -> "list[Age]":
+    """Return the age of each credential.
 
     Raises:
         KubeError: The API server refused, or did not answer.
@@ -36,11 +48,11 @@ async def standings(client: "Client", garden: "JsonObject") -> "RenderableType":
     from pergola.operator.rotation.ages import MANAGED, ages
 
     secrets = await client.list(SECRET, NAMESPACE, labels=MANAGED, metadata_only=True)
-    return table(garden, ages(map(labels_of, secrets), datetime.now(UTC)))
+    return ages(map(labels_of, secrets), datetime.now(UTC))
 
 
 def table(garden: "JsonObject", ages: "list[Age]") -> "RenderableType":
-    """Return the table for known ages."""
+    """Return the phase of each rotation, and the age of each credential."""
     from rich.console import Group
     from rich.table import Table
 
@@ -51,6 +63,19 @@ def table(garden: "JsonObject", ages: "list[Age]") -> "RenderableType":
     for name, age in ages:
         credentials.add_row(name, in_days(age))
     return Group(rotations, "", credentials)
+
+
+def data(garden: "JsonObject", ages: "list[Age]") -> "dict[str, JsonValue]":
+    """Return the phase of each rotation, and the age of each credential, for programs."""
+    return {
+        "rotations": [
+            {"rotation": kind, "phase": phase, "since": since or None}
+            for kind, phase, since in _rotations(garden)
+        ],
+        "credentials": [
+            {"credential": name, "ageSeconds": int(age.total_seconds())} for name, age in ages
+        ],
+    }
 
 
 def _rotations(garden: "JsonObject") -> Iterator[tuple[str, str, str]]:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from pergola.cli.output import ReportOutput, show
 from pergola.cli.sandbox.errors import plain_errors, report
 from pergola.cli.sandbox.images import app as images
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
+    from pergola.api.objects import JsonValue
     from pergola.sandbox import Sandbox
+    from pergola.sandbox.node.observe import Observed
 
 Name = Annotated[str, Parameter(help="Name of the sandbox; several can run side by side.")]
 
@@ -68,21 +71,20 @@ def stop(*, name: Name = "default") -> None:
 
 
 @app.command
-def status(*, name: Name = "default") -> None:
+def status(*, name: Name = "default", output: ReportOutput = "text") -> None:
     """Show the components of a sandbox; exit with code 1 if it is not running."""
     from pergola.sandbox.components import KUBELET
+    from pergola.sandbox.node.observe import observe
 
     with plain_errors():
         running = _running(name)
-        state = running.state()
-        say(f'sandbox "{name}" is ready: {state["server"]}')
-        say(f"directory (logs, data): {running.directory}")
-        for component, child in state["components"].items():
-            pid = child["process"][0] if child["process"] else "-"
-            failures = f", failed {child['failures']} times" if child["failures"] else ""
-            say(f"  {component:<24} {child['state']:<8} pid {pid}{failures}")
-        if KUBELET in state["components"]:
-            _print_node(running)
+        has_node = KUBELET in running.state()["components"]
+        observed = asyncio.run(observe(running.kubeconfig)) if has_node else None
+    show(
+        output,
+        data=_data(running, observed),
+        text=lambda: _print(running, observed),
+    )
 
 
 @app.command
@@ -122,14 +124,55 @@ def build(
             say(f"{component:<24} {program}")
 
 
-def _print_node(running: Sandbox) -> None:
-    from pergola.sandbox.node.observe import observe
+def _data(running: Sandbox, observed: Observed | None) -> dict[str, JsonValue]:
+    state = running.state()
+    components: list[JsonValue] = [
+        {
+            "name": component,
+            "state": child["state"],
+            "pid": child["process"][0] if child["process"] else None,
+            "failures": child["failures"],
+        }
+        for component, child in state["components"].items()
+    ]
+    found: dict[str, JsonValue] = {
+        "name": running.name,
+        "server": state["server"],
+        "kubeconfig": str(running.kubeconfig),
+        "directory": str(running.directory),
+        "components": components,
+    }
+    if observed is not None:
+        found["nodes"] = [
+            {"name": node.name, "condition": node.condition, "versions": node.versions}
+            for node in observed.nodes
+        ]
+        found["pods"] = [
+            {
+                "namespace": pod.key.namespace,
+                "name": pod.key.name,
+                "state": pod.state,
+                "images": list(pod.images),
+            }
+            for pod in observed.pods
+        ]
+    return found
 
-    nodes, pods = asyncio.run(observe(running.kubeconfig))
-    for node in nodes:
+
+def _print(running: Sandbox, observed: Observed | None) -> None:
+    state = running.state()
+    say(f'sandbox "{running.name}" is ready: {state["server"]}')
+    say(f"directory (logs, data): {running.directory}")
+    for component, child in state["components"].items():
+        pid = child["process"][0] if child["process"] else "-"
+        failures = f", failed {child['failures']} times" if child["failures"] else ""
+        say(f"  {component:<24} {child['state']:<8} pid {pid}{failures}")
+    if observed is None:
+        return
+    for node in observed.nodes:
         say(f'node "{node.name}": {node.condition} ({node.versions})')
-    longest = max((len(str(pod.key)) for pod in pods), default=0)
-    for pod in pods:
+    longest = max((len(str(pod.key)) for pod in observed.pods), default=0)
+    for pod in observed.pods:
         say(f"  {pod.key!s:<{longest}} {pod.state:<12} {', '.join(pod.images)}")
 
 

@@ -109,12 +109,13 @@ class Lifetime(NamedTuple):
 
     Attributes:
         is_own: Whether the operator renews it.
-        renewal: When the operator renews it; None if a user does.
+        issued: When it was issued; None if unknown.
+        renewal: When the operator renews it; None if somebody else does.
         name: The name of the credential, which its Secrets share; empty if a user provides it.
     """
 
     key: Key
-    issued: datetime
+    issued: datetime | None
     until: datetime
     is_own: bool
     renewal: datetime | None = None
@@ -122,6 +123,8 @@ class Lifetime(NamedTuple):
 
     def is_late(self, now: datetime) -> bool:
         """Return whether it should have been renewed already; renewal is due much earlier."""
+        if self.issued is None:
+            return now > self.until - _LATE
         return now > self.until - min(_LATE, (self.until - self.issued) / _SHARE)
 
 
@@ -148,7 +151,7 @@ def lifetimes_of(own: Iterable[JsonObject], provided: Iterable[JsonObject]) -> l
         own: The Secrets of the secrets manager; their metadata is enough.
         provided: The Secrets that users provide.
     """
-    return [*_own_lifetimes(own), *_provided_lifetimes(provided)]
+    return [*_own_lifetimes(own), *provided_lifetimes(provided)]
 
 
 def _own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
@@ -169,7 +172,8 @@ def _own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
             )
 
 
-def _provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
+def provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
+    """Yield the lifetimes of the certificates in TLS Secrets, without those that are unreadable."""
     for secret in secrets:
         try:
             found = read_certificate(content(secret).get("tls.crt", b""))

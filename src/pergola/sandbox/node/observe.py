@@ -27,7 +27,14 @@ class PodView(NamedTuple):
     images: tuple[str, ...]
 
 
-async def observe(kubeconfig: Path) -> tuple[list[NodeView], list[PodView]]:
+class Observed(NamedTuple):
+    """The nodes and pods of a sandbox."""
+
+    nodes: list[NodeView]
+    pods: list[PodView]
+
+
+async def observe(kubeconfig: Path) -> Observed:
     """Read all nodes and pods.
 
     Raises:
@@ -38,7 +45,7 @@ async def observe(kubeconfig: Path) -> tuple[list[NodeView], list[PodView]]:
             nodes, pods = await client.list(NODE), await client.list(POD)
     except KubeError as error:
         raise SandboxError(f"the API server does not answer: {error}") from error
-    return [_node(node) for node in nodes], [_pod(pod) for pod in pods]
+    return Observed([_node(node) for node in nodes], [_pod(pod) for pod in pods])
 
 
 def _node(node: JsonObject) -> NodeView:
