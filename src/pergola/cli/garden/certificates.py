@@ -70,12 +70,12 @@ async def _observe(cluster: ClusterOptions) -> "tuple[list[Listed], datetime]":
 
 async def _observe_virtual(runtime: "Client") -> list[Listed]:
     from pergola.cli.garden.virtual_certificates import observe_virtual
-    from pergola.kube.errors import ConfigurationError, KubeError
+    from pergola.kube.errors import KubeError
     from pergola.operator.virtual_cluster import NotConnected
 
     try:
         gardenlets, provided = await observe_virtual(runtime)
-    except (ConfigurationError, KubeError, NotConnected) as error:
+    except (KubeError, NotConnected) as error:
         say(f"the virtual cluster was not read: {error}", file=sys.stderr)
         return []
     return [
