@@ -120,6 +120,9 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             images=_GARDEN,
             jobs=1,
         ),
+        "interpreters": Part(
+            "the unit tests on newer interpreters", ("integration/process",), jobs=1
+        ),
         "kills": Part(
             "a Garden whose operator is killed after each task", _OPERATOR, images=_GARDEN, jobs=1
         ),

@@ -105,7 +105,14 @@ def lines() -> Iterator[Line]:
         _module(_ORACLES / "argocd", "github.com/argoproj/argo-cd/v3"),
         "conformance",
     )
-    yield Line("Python", "interpreter of the package", _python(), "tests")
+    oldest, *newer = interpreters()
+    yield Line("Python", "interpreter of all tests", oldest, "tests")
+    yield Line(
+        "Python, newer",
+        "interpreter of the unit tests",
+        ", ".join(newer),
+        "tests/integration/process/test_other_interpreters.py",
+    )
 
 
 def table() -> str:
@@ -139,6 +146,8 @@ def _image(network: str, name: str) -> str:
     return str(tag)
 
 
-def _python() -> str:
+def interpreters() -> list[str]:
+    """Return the versions of Python for which the package is made, the oldest first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return str(project["requires-python"]).replace(">=", "from ")
+    found = [re.fullmatch(r".* :: Python :: (3\.\d+)", each) for each in project["classifiers"]]
+    return [match[1] for match in found if match]

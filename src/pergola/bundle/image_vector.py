@@ -95,7 +95,8 @@ class ImageVector:
 
         Raises:
             ImageVectorError: one of the files is not an image vector.
-            BundleError: the overriding file cannot be read, or the registry is not one.
+            BundleError: the overriding file cannot be read, or the registry or the image is not
+                one.
         """
         images = cls.load(package_file.read_bytes(), package_file.name)
         if registry := environment.get(REGISTRY, ""):
@@ -212,7 +213,16 @@ def _fits(source: ImageSource, desired: _Desired) -> bool:
 
 
 def _one_image(name: str, reference: str) -> str:
-    """Return an image vector with one image."""
+    """Return an image vector with one image.
+
+    Raises:
+        BundleError: the reference is not one, or has neither tag nor digest.
+    """
+    if not ImageReference.is_exact(reference):
+        raise BundleError(
+            f"{OWN} is {reference!r}: name an image with its tag or digest, such as "
+            "registry.example/pergola:0.1.0"
+        )
     found = ImageReference.parse(reference)
     image = {"name": name, "repository": found.repository, "tag": found.digest or found.tag}
     return json.dumps({"images": [image]})

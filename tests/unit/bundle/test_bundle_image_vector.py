@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.bundle.errors import BundleError
+from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.image_vector import (
     OVERWRITE,
     OWN,
@@ -389,3 +390,46 @@ def test_the_image_of_pergola_itself_is_the_one_that_the_process_runs_from(
 def test_what_is_no_registry_is_refused(registry: str) -> None:
     with pytest.raises(BundleError, match="name a host with a port or a path"):
         IMAGES.copied_to(registry)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "registry.example/pergola",
+        "https://registry.example/pergola:1",
+        "a b:1",
+        "Pergola:1",
+        "pergola:",
+        "pergola@sha256:12",
+        f"pergola:1@{DIGEST}\n",
+    ],
+)
+def test_what_is_no_image_with_a_tag_or_digest_is_refused(image: str, tmp_path: Path) -> None:
+    file = tmp_path / "images.yaml"
+    file.write_text("images: [{name: manager, repository: placeholder, tag: '1'}]")
+    with pytest.raises(BundleError, match=r"^PERGOLA_IMAGE is .*: name an image with its tag or"):
+        ImageVector.from_environment(file, {OWN: image}, own="manager")
+
+
+@given(
+    host=st.sampled_from(["", "localhost/", "registry.example:5000/", "[fd00::1]:443/"]),
+    path=st.from_regex(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+){0,2}", fullmatch=True),
+    tag=st.from_regex(r":[a-z0-9_][a-zA-Z0-9_.-]{0,127}", fullmatch=True),
+    digest=st.sampled_from(["", f"@{DIGEST}"]),
+)
+def test_every_exact_reference_is_accepted_and_keeps_its_parts(
+    host: str, path: str, tag: str, digest: str
+) -> None:
+    text = f"{host}{path}{tag}{digest}"
+    assert ImageReference.is_exact(text)
+    assert ImageReference.parse(text) == (f"{host}{path}", tag[1:], digest[1:])
+    assert not ImageReference.is_exact(f"{text} ")
+    assert not ImageReference.is_exact(f"{host}{path}")
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_an_exact_reference_or_not(text: str) -> None:
+    if ImageReference.is_exact(text):
+        found = ImageReference.parse(text)
+        assert found.repository
+        assert found.is_pinned or found.tag == "latest"
