@@ -23,6 +23,7 @@ TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
 KUBECTL: Final = "kubectl"
 REGISTRY: Final = "registry"
+CRANE: Final = "crane"
 VPA_RECOMMENDER: Final = "vpa-recommender"
 VPA_UPDATER: Final = "vpa-updater"
 VPA_ADMISSION_CONTROLLER: Final = "vpa-admission-controller"
@@ -148,6 +149,13 @@ OCI_REGISTRY: Final = Module(
     versioned=_DISTRIBUTION,
     stamps={f"{_DISTRIBUTION}/version.version": "{version}"},
 )
+# With which a release is published, for its test; no image has it.
+REGISTRY_CLIENT: Final = Module(
+    directory=GO_MODULES / "crane",
+    packages={CRANE: "github.com/google/go-containerregistry/cmd/crane"},
+    versioned="github.com/google/go-containerregistry",
+    stamps={"github.com/google/go-containerregistry/cmd/crane/cmd.Version": "{version}"},
+)
 VERTICAL_AUTOSCALING: Final = Module(
     directory=GO_MODULES / "vertical-pod-autoscaler",
     packages={
@@ -222,6 +230,7 @@ ON_DEMAND: Final = (
     CHARTS,
     COMMAND_LINE,
     OCI_REGISTRY,
+    REGISTRY_CLIENT,
     VERTICAL_AUTOSCALING,
     STATE_METRICS,
     RBAC_PROXY,

@@ -44,7 +44,8 @@ def test_the_unit_tests_pass_on_a_newer_interpreter(version: str, tmp_path: Path
         check=False,
     )
     assert synced.returncode == 0, synced.stderr
-    command = [tmp_path / "venv" / "bin" / "pytest", "-q", "-n", "2", "--dist", "loadfile"]
+    pytest_of_it = str(tmp_path / "venv" / "bin" / "pytest")
+    command = [pytest_of_it, "-q", "-n", "2", "--dist", "loadfile"]
     cache = ["-o", f"cache_dir={tmp_path / 'cache'}"]
     ran = subprocess.run(
         [*command, *cache, "tests/unit"],
