@@ -1,11 +1,13 @@
 """The pages with all kinds and with all supported versions are those of the source."""
 
 import os
+import re
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from pergola import __version__
 from tools.kind_pages import BEGIN, definitions, fields, kind_page, overview
 from tools.support_matrix import ROOT, lines, table
 
@@ -26,6 +28,14 @@ def test_the_generated_part_of_a_page_is_current(page: str, generated: object) -
 
 def test_each_line_of_the_matrix_names_tests() -> None:
     assert [line.tests for line in lines() if not Path(ROOT, line.tests).exists()] == []
+
+
+def test_every_release_has_notes_for_upgrades() -> None:
+    released = re.findall(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    notes = (ROOT / "docs" / "how-to" / "upgrade.md").read_text()
+
+    assert __version__ in released
+    assert re.findall(r"^## (\S+)", notes, re.MULTILINE) == released
 
 
 def test_every_field_of_a_definition_has_a_row() -> None:
