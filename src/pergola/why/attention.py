@@ -1,25 +1,22 @@
 """What needs attention in a cluster: the list with which the dashboard begins.
 
-The dashboard judges each object (`card_of`), and lists those that are in a bad state for longer
-than they may. It watches, so it knows since when; here, a state whose age no object records counts
-from the last write to the object.
+The dashboard judges each object (`card_of`), and lists those that have been in a bad state for
+longer than they may (`Card.due`). It watches, so it knows since when; here, a state whose age no
+object records counts from the last write to the object.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.dashboard.state.cards import Card, card_of
 from pergola.dashboard.state.kinds import WATCHED
-from pergola.dashboard.state.verdicts import State
-from pergola.health.times import read_time
+from pergola.dashboard.state.verdicts import BAD
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, UnknownKind
 from pergola.runtime.task_group import gathered
-
-_BAD: Final = (State.TROUBLE, State.DELETING, State.PROGRESSING)
 
 
 class Attention(NamedTuple):
@@ -59,20 +56,8 @@ async def attention(client: Client, namespace: str | None, now: datetime) -> Att
 
 def needing_attention(cards: Iterable[Card], now: datetime) -> list[Card]:
     """Return the cards that need attention, in the order of the dashboard."""
-    found = (card for card in cards if _needs_attention(card, now))
-    return sorted(found, key=lambda card: (since(card), card.id))
-
-
-def since(card: Card) -> str:
-    """Return when the state of an object began, as far as it is known (RFC 3339)."""
-    return card.verdict.since or card.created
-
-
-def _needs_attention(card: Card, now: datetime) -> bool:
-    """Return whether an object has been in a bad state for longer than it may."""
-    began = read_time(since(card))
-    patience = timedelta(seconds=card.verdict.patience)
-    return card.verdict.state in _BAD and began is not None and now - began >= patience
+    found = (card for card in cards if card.due is not None and card.due <= now)
+    return sorted(found, key=lambda card: (card.since, card.id))
 
 
 async def _cards(
@@ -92,7 +77,7 @@ async def _cards(
 
 def _card(gvk: GroupVersionKind, obj: JsonObject) -> Card:
     card = card_of(gvk, obj)
-    if card.verdict.since or card.verdict.state not in _BAD:
+    if card.verdict.since or card.verdict.state not in BAD:
         return card
     return replace(card, verdict=replace(card.verdict, since=max(_writes(obj), default="")))
 

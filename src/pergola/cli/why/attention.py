@@ -10,7 +10,7 @@ from pergola.cli.cluster_options import ScopeOptions
 from pergola.cli.output import object_name, print_table, show
 from pergola.cli.text import lasting, say
 from pergola.health.times import read_time
-from pergola.why.attention import Attention, attention, since
+from pergola.why.attention import Attention, attention
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -64,7 +64,7 @@ def _cells(card: "Card", now: datetime) -> tuple[str, ...]:
         card.key.namespace,
         f"{card.gvk.kind}/{card.key.name}",
         card.verdict.state,
-        lasting(read_time(since(card)), now),
+        lasting(read_time(card.since), now),
         card.verdict.problem,
     )
 
@@ -76,7 +76,7 @@ def _data(card: "Card") -> "JsonObject":
         "namespace": card.key.namespace,
         "name": card.key.name,
         "state": card.verdict.state.value,
-        "since": since(card),
+        "since": card.since,
         "problem": card.verdict.problem,
     }
 

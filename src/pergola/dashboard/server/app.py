@@ -21,6 +21,7 @@ from pergola.dashboard.server.connections import Guard
 from pergola.dashboard.server.files import Files
 from pergola.dashboard.server.guards import VIEWER, add_headers, guards
 from pergola.dashboard.server.objects import details
+from pergola.dashboard.server.shared import Shared
 from pergola.dashboard.server.sse import message, send_events
 from pergola.dashboard.server.stream import BEAT_SECONDS, Stream
 from pergola.dashboard.state.board import Board
@@ -52,6 +53,7 @@ class Server:
     clock: Clock = field(default_factory=SystemClock)
     beat_seconds: float = BEAT_SECONDS
     _streams: Counter[str] = field(default_factory=Counter, init=False)
+    _shared: Shared = field(default_factory=Shared, init=False)
 
     def app(self, guard: Guard) -> web.Application:
         """Return the application with all routes."""
@@ -86,7 +88,7 @@ class Server:
         last = request.headers.get("Last-Event-ID", "")
         position = Position.parse(last) if last else None
         viewer = request[VIEWER]
-        stream = Stream(self.board, viewer, self.clock, position, self.beat_seconds)
+        stream = Stream(self.board, viewer, self.clock, self._shared, position, self.beat_seconds)
         with self._counted(viewer):
             return await send_events(request, stream.messages())
 

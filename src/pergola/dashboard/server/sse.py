@@ -10,6 +10,8 @@ from aiohttp import web
 
 _SLOW_SECONDS: Final = 30.0
 """How long a page may take to read a message, which is in memory until then."""
+_PIECE: Final = 64 * 1024
+"""What is copied for a page that reads slowly; the rest of a message may be shared with others."""
 
 
 def message(name: str, data: Any, *, id: str = "") -> bytes:  # noqa: A002 - the field's name
@@ -28,8 +30,14 @@ async def send_events(request: web.Request, messages: AsyncGenerator[bytes]) -> 
         with suppress(ConnectionError, TimeoutError):
             async for each in messages:
                 async with asyncio.timeout(_SLOW_SECONDS):
-                    await response.write(each)
+                    await _write(response, each)
             return response
     if request.transport is not None:
         request.transport.abort()  # what is not read yet is dropped
     return response
+
+
+async def _write(response: web.StreamResponse, content: bytes) -> None:
+    whole = memoryview(content)
+    for start in range(0, len(whole), _PIECE):
+        await response.write(whole[start : start + _PIECE])

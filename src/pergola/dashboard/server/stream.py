@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject
 from pergola.dashboard.access.viewer import Viewer, still_sees
+from pergola.dashboard.server.shared import Shared
 from pergola.dashboard.server.sse import message
 from pergola.dashboard.server.visible import Visible
 from pergola.dashboard.state.board import Board
@@ -24,6 +26,7 @@ class Stream:
     """The messages to one open page.
 
     Args:
+        shared: The messages of all pages.
         position: The page's position before it lost its connection; None for a new page. If its
             viewer's permissions may have changed, it starts again.
         beat: The interval of heartbeats in seconds; permissions are checked with each.
@@ -34,12 +37,14 @@ class Stream:
         board: Board,
         viewer: Viewer,
         clock: Clock,
+        shared: Shared,
         position: Position | None,
         beat: float = BEAT_SECONDS,
     ):
         self._board = board
         self._viewer = viewer
         self._clock = clock
+        self._shared = shared
         self._beat = beat
         self._position = position if viewer.sees_all else None
         self._visible = None if viewer.sees_all else Visible(viewer)
@@ -81,9 +86,16 @@ class Stream:
             items, gone = await self._visible.of(changes)
             if not (items or gone or changes.is_complete):
                 return b""
-        name = "everything" if changes.is_complete else "changes"
-        data = {"items": [item.data() for item in items], "gone": gone}
-        return message(name, data, id="" if self._visible else str(changes.position))
+        position = "" if self._visible else str(changes.position)
+
+        def build(name: str) -> bytes:
+            data = {"items": [item.data() for item in items], "gone": gone}
+            return message(name, data, id=position)
+
+        if not changes.is_complete:
+            return build("changes")
+        seen = self._visible.places if self._visible else None
+        return self._shared.everything(changes.position, seen, partial(build, "everything"))
 
     def _status(self) -> JsonObject:
         problems = [*self._board.problems(), *self._viewer.problems()]

@@ -16,6 +16,11 @@ class Visible:
         self._allowed: dict[Place, bool] = {}
         self._shown: set[str] = set()
 
+    @property
+    def places(self) -> frozenset[Place]:
+        """The places that the viewer may see, of those in the feed."""
+        return frozenset(place for place, is_allowed in self._allowed.items() if is_allowed)
+
     async def has_changed(self) -> bool:
         """Return whether the viewer's permissions for the filtered places have changed."""
         before = self._allowed

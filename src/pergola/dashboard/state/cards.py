@@ -1,6 +1,7 @@
 """An object as the page lists it: identity, state, and conditions."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from pergola.api import marks
@@ -16,7 +17,8 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.dashboard.state.scope import Scope
-from pergola.dashboard.state.verdicts import Condition, Verdict, conditions, verdict
+from pergola.dashboard.state.verdicts import BAD, Condition, Verdict, conditions, verdict
+from pergola.health.times import read_time
 
 LONGEST_PROBLEM: Final = 400
 """In characters; the full text is in the details of the object."""
@@ -50,9 +52,23 @@ class Card:
         """The object that a viewer must be allowed to read."""
         return Scope(self.gvk, self.key)
 
+    @property
+    def since(self) -> str:
+        """When the state began, as far as it is known (RFC 3339)."""
+        return self.verdict.since or self.created
+
+    @property
+    def due(self) -> datetime | None:
+        """When the state will have lasted too long; None if it may last."""
+        began = read_time(self.since)
+        if self.verdict.state not in BAD or began is None:
+            return None
+        return began + timedelta(seconds=self.verdict.patience)
+
     def data(self) -> JsonObject:
         """Return the card in the page's format."""
         it = self.verdict
+        due = self.due
         return {
             "id": self.id,
             "apiVersion": self.gvk.api_version,
@@ -61,8 +77,8 @@ class Card:
             "name": self.key.name,
             "state": it.state.value,
             "problem": it.problem[:LONGEST_PROBLEM],
-            "since": it.since or self.created,
-            "patience": it.patience,
+            "since": self.since,
+            "due": due.isoformat() if due else "",
             "created": self.created,
             "objects": self.objects,
             "owner": self.owner,

@@ -47,6 +47,8 @@ PATIENCE: Final = {
     State.TROUBLE: 0,
 }
 """The seconds that a state may last before it needs attention."""
+BAD: Final = (State.TROUBLE, State.DELETING, State.PROGRESSING)
+"""The states that need attention if they last."""
 _ORDER: Final = tuple(State)
 _SOON: Final = 60
 _LONG: Final = 1800

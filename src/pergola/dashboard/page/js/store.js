@@ -2,7 +2,6 @@
 
 import { now } from "./time.js";
 
-const NEEDS = new Set(["trouble", "deleting", "progressing"]);
 const HOUR = 3600 * 1000;
 
 export class Store extends EventTarget {
@@ -35,7 +34,7 @@ export class Store extends EventTarget {
   /** Return the cards that need attention, those that have needed it longest first. */
   attention() {
     const time = now();
-    return [...this.cards.values()].filter((card) => needsAttention(card, time)).sort(byAge);
+    return [...this.cards.values()].filter((card) => card.dueTime <= time).sort(byAge);
   }
 
   /** Return the moments of the last hour, the latest first; of one object, if it is given. */
@@ -47,11 +46,6 @@ export class Store extends EventTarget {
   }
 }
 
-/** Return whether a card has been in a state that is not good for longer than it may. */
-export function needsAttention(card, time) {
-  return NEEDS.has(card.state) && (time - card.began) / 1000 >= card.patience;
-}
-
 function byAge(a, b) {
   if (a.since !== b.since) return a.since < b.since ? -1 : 1;
   return a.id < b.id ? -1 : 1;
@@ -59,7 +53,7 @@ function byAge(a, b) {
 
 /** Add what every draw needs: the text to search in, and the time as a number. */
 function prepared(card) {
-  card.began = Date.parse(card.since);
+  card.dueTime = Date.parse(card.due); // not a number, and so never, if the state may last
   card.text = `${card.namespace}/${card.name} ${card.kind} ${card.problem}`.toLowerCase();
   return card;
 }
