@@ -28,7 +28,7 @@ def interpreter(version: str) -> str:
 
 
 @pytest.mark.soak("interpreters")
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("version", interpreters()[1:])
 def test_the_unit_tests_pass_on_a_newer_interpreter(version: str, tmp_path: Path) -> None:
     """Install the locked packages for the interpreter, and run the whole unit suite: minutes."""
