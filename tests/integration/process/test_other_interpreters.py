@@ -15,9 +15,12 @@ UV: Final = Path(sys.executable).with_name("uv")
 
 
 def interpreter(version: str) -> str:
-    """Return the path of an interpreter of this machine; skip the test without one."""
+    """Return the path of an interpreter, also one of pyenv; skip the test without one."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    folders = map(str, sorted(root.glob(f"versions/{version}.*/bin")))
     found = subprocess.run(
         [UV, "python", "find", "--no-python-downloads", "--system", version],
+        env={**os.environ, "PATH": os.pathsep.join([*folders, os.environ["PATH"]])},
         capture_output=True,
         text=True,
         check=False,
