@@ -12,6 +12,7 @@ from typing import Final
 from bench import (
     admission,
     aws_flow,
+    dashboard,
     flood,
     garden,
     managed_resources,
@@ -27,6 +28,7 @@ BENCHES: Final = {
     "network-policies": network_policies,
     "admission": admission,
     "flood": flood,
+    "dashboard": dashboard,
     "aws-flow": aws_flow,
     "garden": garden,
     "shards": shards,
@@ -39,6 +41,7 @@ ALL: Final = {
     "network-policies": ["--quiet", "20"],
     "admission": [],
     "flood": [],
+    "dashboard": [],
     "aws-flow": [],
     "garden": ["--rest", "60", "-n", "1"],
     "shards": [],

@@ -13,6 +13,7 @@ from typing import Final, Protocol, cast
 
 import httptools
 
+from pergola.admission.accepting import Accepted
 from pergola.admission.connections import GROWN_BYTES, LARGE, Connections, weight
 from pergola.runtime.logging import get_logger
 
@@ -89,7 +90,7 @@ class _Pipelined(Exception):
     """A request started before the previous one was answered."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(Accepted):
     """One connection: receive a request, answer it, wait for the next.
 
     Attributes:
@@ -97,7 +98,6 @@ class Connection(asyncio.Protocol):
         deadline: when the server stops waiting for the peer, on the event loop's clock.
         since: when it was accepted, became idle, or began a request other than its first.
         was_used: whether it has sent a whole request.
-        handshake: ends with the TLS handshake.
     """
 
     def __init__(self, shared: Shared, peer: str = "") -> None:
@@ -114,7 +114,6 @@ class Connection(asyncio.Protocol):
         self._unsent = 0
         self._deciding = 0
         self._closing = False
-        self.handshake: asyncio.Task[None] | None = None
         self.peer = peer
         self.since = self._all.now()
         self.deadline = float("inf")

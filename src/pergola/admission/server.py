@@ -1,12 +1,13 @@
 """Serving webhooks over TLS (spec 12 §1.1): startup, readiness, and graceful shutdown."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Final
 
+from pergola.admission.accepting import accept
 from pergola.admission.certificates import Certificates
 from pergola.admission.connections import Connections, Limits
 from pergola.admission.http import Connection, Endpoint, Shared
@@ -17,10 +18,8 @@ from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("admission-server")
 
-HANDSHAKE_SECONDS: Final = 10.0
 GRACE_SECONDS: Final = 4.0
 _SWEEP_SECONDS: Final = 1.0
-_RETRY_SECONDS: Final = 0.1
 
 
 @asynccontextmanager
@@ -58,7 +57,15 @@ async def serve(
         connections = Connections(limits or Limits(), asyncio.get_running_loop().time)
         state = Shared(dict(endpoints), connections, group.create_task)
         tasks = [
-            group.create_task(_accept(listener, certificates, state)),
+            group.create_task(
+                accept(
+                    listener,
+                    connections,
+                    make=partial(Connection, state),
+                    context=lambda: certificates.context,
+                    start=group.create_task,
+                )
+            ),
             group.create_task(_sweep(connections)),
             group.create_task(certificates.watch()),
         ]
@@ -94,45 +101,6 @@ async def dials(host: str, port: int, seconds: float = 10.0) -> str | None:
     with suppress(OSError, ssl.SSLError):
         await writer.wait_closed()
     return None
-
-
-async def _accept(listener: socket.socket, certificates: Certificates, shared: Shared) -> None:
-    """Accept connections before their handshake, so that handshakes also count."""
-    loop = asyncio.get_running_loop()
-    while True:
-        try:
-            accepted, address = await loop.sock_accept(listener)
-        except OSError as error:  # too many open files, or the peer is gone
-            log.warning("connection not accepted", error=str(error))
-            shared.connections.evict()
-            await asyncio.sleep(_RETRY_SECONDS)
-            continue
-        connection = Connection(shared, str(address[0]))
-        if not shared.connections.admit(connection):
-            accepted.close()
-            continue
-        connection.handshake = shared.start(_handshake(accepted, certificates.context, connection))
-        await asyncio.sleep(0)  # start the handshake, so that it notices a cancellation
-
-
-async def _handshake(
-    accepted: socket.socket, context: ssl.SSLContext, connection: Connection
-) -> None:
-    loop = asyncio.get_running_loop()
-    try:
-        await loop.connect_accepted_socket(
-            lambda: connection,
-            accepted,
-            ssl=context,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS,
-        )
-    except (OSError, ssl.SSLError, TimeoutError) as error:
-        connection.connection_lost(error)
-        accepted.close()
-    except asyncio.CancelledError:
-        connection.connection_lost(None)
-        accepted.close()
-        raise
 
 
 async def _sweep(connections: Connections) -> None:

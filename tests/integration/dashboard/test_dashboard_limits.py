@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import ssl
 from contextlib import suppress
 from typing import Final
 
@@ -11,6 +12,7 @@ import pytest
 
 from pergola.api.objects import Key
 from pergola.dashboard.server.app import MOST_STREAMS
+from pergola.dashboard.server.connections import LIMITS
 from pergola.kube.client import Client
 from pergola.testing.waiting import PATIENCE
 from tests.support.dashboard_cluster import ClusterSite
@@ -69,6 +71,37 @@ async def test_a_person_has_a_limited_number_of_open_pages(site: DashboardSite) 
         assert "close one" in await answers[-1].text()
         for answer in answers:
             answer.close()
+
+
+async def test_one_address_cannot_take_all_connections_before_their_handshake(
+    shared: ClusterSite,
+) -> None:
+    port = int(shared.url.rpartition(":")[2])
+    most = LIMITS.connections_per_peer
+    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(most + 1)]
+    first, last = opened[0][0], opened[-1][0]
+    async with asyncio.timeout(PATIENCE):
+        with suppress(ConnectionError):
+            assert await first.read() == b""  # makes room for the last one
+    assert not last.at_eof()
+    # Another address gets in.
+    context = ssl.create_default_context(cadata=shared.authority.decode())
+    _, other = await asyncio.open_connection(
+        "localhost", port, ssl=context, local_addr=("127.0.0.2", 0)
+    )
+    for _, writer in [*opened, (None, other)]:
+        writer.transport.abort()
+
+
+async def test_open_pages_leave_connections_for_others(
+    site: DashboardSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pergola.dashboard.server.app.MOST_STREAMS_TOGETHER", 1)
+    async with site.stream() as messages:
+        await anext(messages)
+        status, text = await site.get("/api/stream")
+        assert (status, text) == (503, "1 pages are open: try again later\n")
+        assert (await site.get("/api/cluster"))[0] == 200
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")

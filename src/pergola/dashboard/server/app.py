@@ -1,6 +1,5 @@
 """The routes of the dashboard, and its server as a context."""
 
-import asyncio
 import logging
 import ssl
 from collections import Counter
@@ -31,8 +30,10 @@ from pergola.kube.errors import KubeError
 from pergola.runtime.clock import Clock, SystemClock
 
 MOST_STREAMS: Final = 20
+"""The open pages of one user."""
+MOST_STREAMS_TOGETHER: Final = 300
+"""The open pages of all users, which leave connections for others: to sign in, to read details."""
 _SHUTDOWN_SECONDS: Final = 1.0
-_HANDSHAKE_SECONDS: Final = 10.0
 _LONGEST_BODY: Final = 32 * 1024
 _DOCUMENTATION: Final = "https://pergola.dev"
 
@@ -111,6 +112,10 @@ class Server:
     @contextmanager
     def _counted(self, viewer: Viewer) -> Generator[None]:
         """Count an open stream of a user, each of which may hold a copy of the whole feed."""
+        if self._streams.total() >= MOST_STREAMS_TOGETHER:
+            raise web.HTTPServiceUnavailable(
+                text=f"{MOST_STREAMS_TOGETHER} pages are open: try again later\n"
+            )
         if self._streams[viewer.name] >= MOST_STREAMS:
             raise web.HTTPTooManyRequests(
                 text=f"you have {MOST_STREAMS} open pages: close one of them\n"
@@ -161,19 +166,11 @@ async def serve_dashboard(
     )
     await runner.setup()
     protocol = cast("web.Server", runner.server)
-    async with guard.watching(protocol) as protocols:
-        accepting = await asyncio.get_running_loop().create_server(
-            protocols,
-            sock=listener,
-            ssl=tls,
-            ssl_handshake_timeout=_HANDSHAKE_SECONDS if tls else None,
-        )
-        try:
+    try:
+        async with guard.accepting(listener, protocol, tls):
             yield
-        finally:
-            accepting.close()
-            await runner.cleanup()
-            listener.close()
+    finally:
+        await runner.cleanup()
 
 
 def _requests_logger() -> logging.Logger:

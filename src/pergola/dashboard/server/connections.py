@@ -1,10 +1,13 @@
 """Connections of the page: bounded in number, and without peers that send nothing.
 
-aiohttp waits for a first request, and for the rest of one, without limit. Each of its protocols is
-therefore wrapped in one that counts it and has a deadline, as the server of webhooks does.
+aiohttp waits for a first request, and for the rest of one, without limit, and handshakes do not
+count. Each of its protocols is therefore wrapped in one that is counted when it is accepted and has
+a deadline, as the server of webhooks does.
 """
 
 import asyncio
+import socket
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, cast
@@ -12,16 +15,17 @@ from typing import Final, cast
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from pergola.admission.accepting import Accepted, accept
 from pergola.admission.connections import Connections, Limits
 from pergola.runtime.task_group import TaskGroup
 
-LIMITS: Final = Limits(connections=500, connections_per_peer=500, idle_seconds=75.0)
-"""One peer may be a proxy, through which all users come."""
+LIMITS: Final = Limits(connections=500, connections_per_peer=400, idle_seconds=75.0)
+"""One peer may be a proxy, through which all users come, but leaves room for others."""
 _SWEEP_SECONDS: Final = 1.0
 _NEVER: Final = float("inf")
 
 
-class _Guarded(asyncio.Protocol):
+class _Guarded(Accepted):
     """A protocol of aiohttp with a deadline.
 
     Attributes:
@@ -32,9 +36,13 @@ class _Guarded(asyncio.Protocol):
     """
 
     def __init__(
-        self, inner: asyncio.Protocol, connections: Connections, on_end: Callable[[], object]
+        self,
+        inner: asyncio.Protocol,
+        connections: Connections,
+        peer: str,
+        on_end: Callable[[], object],
     ) -> None:
-        self.peer = ""
+        self.peer = peer
         self.was_used = False
         self.since = connections.now()
         self.deadline = self.since + connections.limits.first_request_seconds
@@ -60,9 +68,11 @@ class _Guarded(asyncio.Protocol):
         self.abort()
 
     def abort(self) -> None:
-        """Abort the connection."""
+        """Abort the connection, or its handshake."""
         if self._transport is not None:
             self._transport.abort()
+        elif self.handshake is not None:
+            self.handshake.cancel()
 
     def begin(self) -> None:
         """Note that the headers of a request were received; its handler limits the body."""
@@ -78,12 +88,9 @@ class _Guarded(asyncio.Protocol):
         self.deadline = self.since + self._connections.limits.idle_seconds
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the connection, or end it if there are too many."""
+        """Wait for the first request."""
         self._transport = cast("asyncio.Transport", transport)
-        self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self._inner.connection_made(transport)
-        if not self._connections.admit(self):
-            self.abort()
 
     def data_received(self, data: bytes) -> None:
         """Pass data on; the first ones of a request begin its time."""
@@ -109,7 +116,8 @@ class _Guarded(asyncio.Protocol):
         """Count it no longer."""
         self._connections.leave(self)
         self._on_end()
-        self._inner.connection_lost(exc)
+        if self._transport is not None:
+            self._inner.connection_lost(exc)
 
 
 class Guard:
@@ -120,15 +128,18 @@ class Guard:
         self._guarded: dict[asyncio.Protocol, _Guarded] = {}
 
     @asynccontextmanager
-    async def watching(
-        self, protocols: Callable[[], asyncio.Protocol]
-    ) -> AsyncGenerator[Callable[[], asyncio.Protocol]]:
-        """Yield a factory of protocols whose deadlines are kept until the end of the block."""
+    async def accepting(
+        self,
+        listener: socket.socket,
+        protocols: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None = None,
+    ) -> AsyncGenerator[None]:
+        """Accept connections, and keep their deadlines, until the end of the block."""
         connections = Connections(self._limits, asyncio.get_running_loop().time)
 
-        def guarded() -> asyncio.Protocol:
+        def guarded(peer: str) -> _Guarded:
             inner = protocols()
-            found = _Guarded(inner, connections, on_end=lambda: self._guarded.pop(inner, None))
+            found = _Guarded(inner, connections, peer, lambda: self._guarded.pop(inner, None))
             self._guarded[inner] = found
             return found
 
@@ -137,12 +148,20 @@ class Guard:
                 await asyncio.sleep(_SWEEP_SECONDS)
                 connections.sweep()
 
+        listener.setblocking(False)  # noqa: FBT003 - its name is the method's
         async with TaskGroup() as group:
-            sweeping = group.create_task(sweep())
+            accepting = accept(
+                listener, connections, make=guarded, context=lambda: tls, start=group.create_task
+            )
+            tasks = [group.create_task(accepting), group.create_task(sweep())]
             try:
-                yield guarded
+                yield
             finally:
-                sweeping.cancel()
+                for task in tasks:
+                    task.cancel()
+                for connection in connections.idle():
+                    connection.abort()
+                listener.close()
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
