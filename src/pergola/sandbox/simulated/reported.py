@@ -92,21 +92,24 @@ class Reporter:
             await self._client.patch(kind, key, {"status": status}, subresource="status")
 
     async def _report_extension(self, kind: GroupVersionKind, key: Key, obj: JsonObject) -> None:
+        if not _asks(obj):
+            return
+        # The cache may not have its last status yet, and would report a migration as a change.
+        obj = await self._client.get(kind, key)
         operation = annotations_of(obj).get(OPERATION)
-        if operation == OPERATION_WAIT_FOR_STATE:
-            return  # a restored resource gets its state first
+        if not _asks(obj):
+            return
         if operation is not None:
             obj = await self._client.patch(
                 kind, key, {"metadata": {"annotations": {OPERATION: None}}}
             )
-        if operation is not None or check_extension(obj):
-            status = _extension(obj, _OPERATIONS.get(operation or "", "Reconcile"))
-            if kind.kind == _OS_CONFIG:
-                status |= await self._write_cloud_config(key)
-            if kind.kind == _WORKER:
-                updated = status["lastOperation"]["lastUpdateTime"]
-                status |= {"machineDeployments": [], "machineDeploymentsLastUpdateTime": updated}
-            await self._client.patch(kind, key, {"status": status}, subresource="status")
+        status = _extension(obj, _OPERATIONS.get(operation or "", "Reconcile"))
+        if kind.kind == _OS_CONFIG:
+            status |= await self._write_cloud_config(key)
+        if kind.kind == _WORKER:
+            updated = status["lastOperation"]["lastUpdateTime"]
+            status |= {"machineDeployments": [], "machineDeploymentsLastUpdateTime": updated}
+        await self._client.patch(kind, key, {"status": status}, subresource="status")
 
     async def _write_cloud_config(self, key: Key) -> JsonObject:
         """Write the script that a machine would run first; return the status that names it."""
@@ -115,6 +118,14 @@ class Reporter:
         secret = manifest("v1", "Secret", name, namespace=key.namespace, data=content)
         await self._client.apply(secret, manager=_MANAGER, force=True)
         return {"cloudConfig": {"secretRef": {"name": name, "namespace": key.namespace}}}
+
+
+def _asks(obj: JsonObject) -> bool:
+    """Return whether an extension resource needs a report; a restored one gets its state first."""
+    operation = annotations_of(obj).get(OPERATION)
+    if operation == OPERATION_WAIT_FOR_STATE:
+        return False
+    return operation is not None or bool(check_extension(obj))
 
 
 def _monitoring(obj: JsonObject) -> JsonObject:
@@ -151,10 +162,15 @@ def _extension(obj: JsonObject, operation: str) -> JsonObject:
     }
 
 
-def reporter_unit(client: Client, types: ReportedTypes) -> Unit:
-    """Return the unit that reports success for all of these kinds, which may be defined later."""
+def reporter_unit(client: Client, types: ReportedTypes, *, monitoring: bool = True) -> Unit:
+    """Return the unit that reports success for all of these kinds, which may be defined later.
+
+    Args:
+        monitoring: report it for Prometheus and Alertmanager, too.
+    """
     extensions = (GroupVersionKind("extensions.gardener.cloud", "v1alpha1", kind) for kind in types)
-    definitions, caches = late_caches(client, (*_MONITORING, *extensions))
+    kinds = (*(_MONITORING if monitoring else ()), *extensions)
+    definitions, caches = late_caches(client, kinds)
     return Controller(
         "reporter",
         Reporter(client, caches, types).reconcile,
