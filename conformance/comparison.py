@@ -21,8 +21,8 @@ ABSENT: Final = "absent"
 GARDEN_OBJECTS: Final = "garden-objects"
 """The subject whose decided differences are part of the product."""
 _EXPLAINED: Final = 555
-MOST: Final = 60
-"""The highest permitted number of decided differences."""
+MOST: Final = 75
+"""The highest permitted number of decided differences; 15 are for control planes on AWS."""
 
 
 class Difference(Struct, frozen=True):

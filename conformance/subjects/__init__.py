@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from conformance.subjects.aws_control_planes import AwsControlPlaneObjects
 from conformance.subjects.aws_infrastructure import AwsInfrastructure
 from conformance.subjects.aws_parts import AwsBackupBucket, AwsCredentials, AwsImage
 from conformance.subjects.aws_pools import AwsControlPlane, AwsWorker
@@ -39,6 +40,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     Health(),
     AwsInfrastructure(),
     AwsControlPlane(),
+    AwsControlPlaneObjects(),
     AwsWorker(),
     AwsImage(),
     AwsBackupBucket(),

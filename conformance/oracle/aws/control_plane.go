@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
+	"io"
 	_ "unsafe" // for names of another package
 
 	extensionscontroller "github.com/gardener/gardener/extensions/pkg/controller"
@@ -15,8 +17,8 @@ import (
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gardener/gardener-extension-provider-aws/imagevector"
 	"github.com/gardener/gardener-extension-provider-aws/pkg/aws"
@@ -143,17 +145,19 @@ func checksumsOf(secret *corev1.Secret, configuration []json.RawMessage) (map[st
 	), nil
 }
 
-// documents returns the objects in a rendered chart.
+// documents returns the objects in a rendered chart, decoded as a resource manager does.
 func documents(content []byte) ([]json.RawMessage, error) {
 	var found []json.RawMessage
-	for _, each := range strings.Split("\n"+string(content), "\n---\n") {
-		raw, err := yaml.YAMLToJSON([]byte(each))
-		if err != nil {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 1024)
+	for {
+		var raw json.RawMessage
+		switch err := decoder.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return found, nil
+		case err != nil:
 			return nil, err
-		}
-		if string(raw) != "null" {
+		case len(raw) > 0 && string(raw) != "null":
 			found = append(found, raw)
 		}
 	}
-	return found, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	coreinstall "github.com/gardener/gardener/pkg/apis/core/install"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	securityinstall "github.com/gardener/gardener/pkg/apis/security/install"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ var (
 		scheme := runtime.NewScheme()
 		coreinstall.Install(scheme)
 		securityinstall.Install(scheme)
-		for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, awsinstall.AddToScheme} {
+		for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, extensionsv1alpha1.AddToScheme, awsinstall.AddToScheme} {
 			if err := add(scheme); err != nil {
 				panic(err)
 			}

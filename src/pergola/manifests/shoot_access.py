@@ -72,8 +72,8 @@ def kubeconfig_volume(kubeconfig: str, component: str, *, name: str = _VOLUME) -
     """
     return projected(
         name,
-        secret_files(kubeconfig, {"kubeconfig": "kubeconfig"}),
-        secret_files(access_secret_name(component), {"token": "token"}),
+        secret_files(kubeconfig, {"kubeconfig": "kubeconfig"}, optional=False),
+        secret_files(access_secret_name(component), {"token": "token"}, optional=False),
         mode=_READABLE,
     )
 

@@ -32,13 +32,16 @@ def projected(name: str, *sources: JsonObject, mode: int | None = None) -> JsonO
     return {"name": name, "projected": content | ({} if mode is None else {"defaultMode": mode})}
 
 
-def secret_files(secret: str, files: Mapping[str, str], *, optional: bool = False) -> JsonObject:
+def secret_files(
+    secret: str, files: Mapping[str, str], *, optional: bool | None = None
+) -> JsonObject:
     """Return the source of a projected volume with keys of a Secret.
 
     Args:
         files: maps each key to its path.
-        optional: whether pods may start before the Secret exists.
+        optional: whether pods may start before the Secret exists; None leaves the field out,
+            which means the same as False.
     """
     items = [{"key": key, "path": path} for key, path in files.items()]
     source: JsonObject = {"name": secret, "items": items}
-    return {"secret": source | ({"optional": True} if optional else {})}
+    return {"secret": source | ({} if optional is None else {"optional": optional})}

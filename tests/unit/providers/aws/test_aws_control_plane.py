@@ -85,7 +85,7 @@ def test_the_config_map_has_the_text() -> None:
         'KubernetesClusterID="shoot--p--s"\n'
         'Zone="eu-west-1a"\n'
         "# https://github.com/kubernetes/cloud-provider-aws/issues/638\n"
-        'NodeIPFamilies="ipv4"'
+        'NodeIPFamilies="ipv4"\n'
     )
 
 

@@ -67,7 +67,7 @@ def cloud_provider_config(status: JsonObject, technical_id: str, families: Itera
         "# https://github.com/kubernetes/cloud-provider-aws/issues/638",
         *(f'NodeIPFamilies="{family.lower()}"' for family in _FAMILIES if family in known),
     ]
-    return "\n".join(lines)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def cloud_provider_config_map(

@@ -147,7 +147,7 @@ def _from_secret(secret: str, key: str) -> JsonObject:
 def _mounted(
     secret: str, variables: Sequence[JsonObject], directory: str, *keys: str
 ) -> CredentialsOf:
-    source = secret_files(secret, {key: key for key in keys})
+    source = secret_files(secret, {key: key for key in keys}, optional=False)
     return CredentialsOf(
         variables,
         [mount(_VOLUME, directory, readOnly=True)],
