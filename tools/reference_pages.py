@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.declarations import declaration, find, public_names, tree
+from tools.examples import example_of
 
 _SECTION: Final = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
 _ENTRY: Final = re.compile(r"^(?P<names>[\w*, ]+): (?P<text>.+)$")
@@ -16,6 +17,7 @@ _HEADING: Final = re.compile(r"^#+ ", flags=re.MULTILINE)
 def room_page(room: str) -> str:
     """Return the page of a room: what it is for, then each public name with its declaration."""
     module = f"pergola.{room}"
+    shown: dict[str, str] = {}
     parts = [f"# {module}", markdown(ast.get_docstring(tree(module)) or "")]
     for name in public_names(module):
         definition = find(module, name)
@@ -28,7 +30,25 @@ def room_page(room: str) -> str:
             parts.append(markdown(ast.get_docstring(statement) or ""))
         if isinstance(statement, ast.ClassDef):
             parts.extend(methods(statement))
+        parts.append(example(module, name, shown))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def example(module: str, name: str, shown: dict[str, str]) -> str:
+    """Return the example of a name; where an earlier name of the page has the same, say so.
+
+    Args:
+        shown: the names with examples so far, by the titles of these.
+    """
+    found = example_of(module, name)
+    if found is None:
+        return ""
+    if not found.source:
+        return f"**Example:** `{found.path}`"
+    if found.title in shown:
+        return f"**Example:** see `{shown[found.title]}`"
+    shown[found.title] = name
+    return f"**Example:**\n\n```python\n{found.source}\n```"
 
 
 def methods(statement: ast.ClassDef) -> Iterator[str]:

@@ -19,6 +19,7 @@ ROOMS: Final = (
     "api",
     "api.field_errors",
     "api.schema",
+    "api.typed",
     "kube",
     "runtime",
     "pki",

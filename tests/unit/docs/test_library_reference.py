@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 
+from tools.examples import example_of
 from tools.surface import ROOMS
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "library.md"
@@ -27,15 +28,18 @@ def reference() -> str:
 
 def _section(room: str) -> str:
     module = importlib.import_module(f"pergola.{room}")
-    rows = [f"| `{_shape(module, name)}` | {_summary(module, name)} |" for name in module.__all__]
+    rows = [
+        f"| `{_shape(module, name)}` | {_summary(module, name)} | {_example(module, name)} |"
+        for name in module.__all__
+    ]
     return "\n".join(
         [
             f"## pergola.{room}",
             "",
             _paragraph(module.__doc__ or ""),
             "",
-            "| name | |",
-            "|---|---|",
+            "| name | | example |",
+            "|---|---|---|",
             *rows,
             "",
         ]
@@ -49,6 +53,11 @@ def _shape(module: ModuleType, name: str) -> str:
     if not is_declared or getattr(value, "__name__", "") != name or _is_not_called(value):
         return name
     return f"{name}({', '.join(_parameters(inspect.signature(value)))})"
+
+
+def _example(module: ModuleType, name: str) -> str:
+    found = example_of(module.__name__, name)
+    return f"[{found.title}](../../{found.path})" if found else ""
 
 
 def _is_not_called(value: object) -> bool:
@@ -129,3 +138,17 @@ def test_a_table_of_contents_is_sorted_and_complete(room: str) -> None:
 
     assert len(set(module.__all__)) == len(module.__all__)
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_function_and_each_class_that_users_create_has_an_example(room: str) -> None:
+    # Constants, errors, enumerations and protocols are explained by what takes or raises them.
+    module = importlib.import_module(f"pergola.{room}")
+    without = [
+        name
+        for name in module.__all__
+        if inspect.isfunction(value := getattr(module, name))
+        or (inspect.isclass(value) and not _is_not_called(value))
+        if example_of(module.__name__, name) is None
+    ]
+    assert without == []
