@@ -18,6 +18,8 @@ async def test_without_a_session_the_page_only_says_how_to_sign_in(locked: Dashb
 
 async def test_a_link_opens_one_session_and_is_then_replaced(locked: DashboardSite) -> None:
     [link] = locked.links
+    async with locked.session.head(link) as answer:  # as programs do that preview links
+        assert answer.status == 405
     await locked.sign_in()
     found = await locked.json("/api/cluster")
     assert found.items() >= {"cluster": "test", "user": "", "session": False}.items()

@@ -47,14 +47,27 @@ async def test_peers_without_a_whole_request_are_disconnected(
     writer.close()
 
 
-async def test_a_malformed_request_does_not_bring_its_token_into_the_log(
-    locked: DashboardSite, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "header",
+    [
+        f"Authorization : Bearer {SECRET}",
+        f"Authorization: Bearer {SECRET}\0",
+        f"Cookie: pergola-dashboard={SECRET}\0",
+    ],
+    ids=["space", "nul", "cookie"],
+)
+async def test_a_malformed_request_brings_its_token_into_neither_log_nor_answer(
+    locked: DashboardSite, caplog: pytest.LogCaptureFixture, header: str
 ) -> None:
     caplog.set_level(logging.DEBUG)
     reader, writer = await asyncio.open_connection(*address(locked))
-    writer.write(f"GET / HTTP/1.1\r\nAuthorization : Bearer {SECRET}\r\n\r\n".encode())
-    assert b" 400 " in await reader.readline()
+    writer.write(f"GET / HTTP/1.1\r\n{header}\r\n\r\n".encode())
+    answer = b""
+    with suppress(ConnectionError):
+        answer = await reader.read()
     writer.close()
+    assert b" 400 " in answer.partition(b"\r\n")[0]
+    assert SECRET.encode() not in answer
     assert SECRET not in caplog.text
 
 

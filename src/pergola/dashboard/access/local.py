@@ -61,7 +61,7 @@ class LocalDoor:
 
     def routes(self) -> Sequence[web.RouteDef]:
         """Return the route that exchanges a link for a session."""
-        return [web.get("/sign-in", self._sign_in)]
+        return [web.get("/sign-in", self._sign_in, allow_head=False)]
 
     async def _sign_in(self, request: web.Request) -> web.Response:
         token = request.query.get("token", "")

@@ -1,6 +1,6 @@
 """The routes of the dashboard, and its server as a context."""
 
-import logging
+import asyncio
 import ssl
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator
@@ -10,7 +10,6 @@ from socket import socket
 from typing import Final, cast
 
 from aiohttp import hdrs, web
-from aiohttp.http_exceptions import HttpProcessingError
 
 from pergola import __version__
 from pergola.api.objects import GroupVersionKind, Key
@@ -20,6 +19,7 @@ from pergola.dashboard.server.connections import Guard
 from pergola.dashboard.server.files import Files
 from pergola.dashboard.server.guards import VIEWER, add_headers, guards
 from pergola.dashboard.server.objects import details
+from pergola.dashboard.server.requests import RequestHandler, no_logger, requests_logger
 from pergola.dashboard.server.shared import Shared
 from pergola.dashboard.server.sse import message, send_events
 from pergola.dashboard.server.stream import BEAT_SECONDS, Stream
@@ -158,31 +158,19 @@ async def serve_dashboard(
 ) -> AsyncGenerator[None]:
     """Serve the page on a socket until the end of the block."""
     guard = Guard()
-    runner = web.AppRunner(
-        server.app(guard),
-        access_log=None,
-        logger=_requests_logger(),
-        shutdown_timeout=_SHUTDOWN_SECONDS,
-    )
+    runner = web.AppRunner(server.app(guard), shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
-    protocol = cast("web.Server", runner.server)
+    loop = asyncio.get_running_loop()
+
+    def protocol() -> RequestHandler:
+        requests = cast("web.Server", runner.server)
+        return RequestHandler(requests, loop=loop, access_log=no_logger(), logger=requests_logger())
+
     try:
         async with guard.accepting(listener, protocol, tls):
             yield
     finally:
         await runner.cleanup()
-
-
-def _requests_logger() -> logging.Logger:
-    """Return a logger for failed requests; malformed ones may contain tokens, and are left out."""
-    logger = logging.getLogger("pergola.dashboard.requests")
-    logger.addFilter(_is_our_failure)
-    return logger
-
-
-def _is_our_failure(record: logging.LogRecord) -> bool:
-    error = record.exc_info[1] if record.exc_info else None
-    return not isinstance(error, HttpProcessingError)
 
 
 def _subject(request: web.Request) -> tuple[GroupVersionKind, Key]:
