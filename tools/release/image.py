@@ -28,7 +28,7 @@ from tools.release.commands import uv
 PYTHON: Final = (3, 11)
 """The version of the interpreter in the image, which must compile its modules."""
 _PACKAGES: Final = "usr/local/lib/python3.11/dist-packages"
-_COMMAND: Final = b"""\
+COMMAND: Final = b"""\
 #!/usr/bin/python3.11
 import sys
 from pergola.cli import main
@@ -139,7 +139,7 @@ def _recipe(platform: Platform, wheel: Path, epoch: int) -> oci.Recipe:
     cache = binaries.cache().parent / "release"
     system = debian.entries(debian.locked(platform.architecture), cache / "debian")
     helm = program(f"usr/local/bin/{HELM}", _helm(platform, cache))
-    package = [Entry("usr/local/bin/pergola", _COMMAND, 0o755), *compiled(_of_wheel(wheel))]
+    package = [Entry("usr/local/bin/pergola", COMMAND, 0o755), *compiled(_of_wheel(wheel))]
     return oci.Recipe(
         [
             [*BASE, *compiled(system)],
