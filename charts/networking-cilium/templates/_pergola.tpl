@@ -355,7 +355,7 @@ metadata:
 spec:
   groups:
   {{- range $path, $_ := $root.Files.Glob "files/alerts/*.yaml" }}
-  {{- $rules := $root.Files.Get $path | replace "JOB" (include (printf "%s.job" $prefix) $root) | fromYaml }}
+  {{- $rules := $root.Files.Get $path | replace "JOB" (include (printf "%s.job" $prefix) $root) | replace "https://pergola.dev" (trimSuffix "/" $root.Values.prometheusRule.documentation) | fromYaml }}
   {{- toYaml $rules.groups | nindent 2 }}
   {{- end }}
 {{- end -}}

@@ -228,3 +228,18 @@ def test_no_schema_has_a_value_without_a_default(chart: str) -> None:
     for name, each in schema["properties"].items():
         is_of_another_chart = each.keys() == {"description"}
         assert name in values or name == "global" or is_of_another_chart, name
+
+
+@pytest.mark.parametrize("chart", WITH_PODS, ids=by_name)
+def test_alerts_link_to_the_documentation_that_the_values_name(chart: ChartCase) -> None:
+    address = "https://wiki.example/pergola"
+    values = {"prometheusRule": {"enabled": True, "documentation": f"{address}/"}}
+    for obj in chart.rendered(values):
+        if obj["kind"] == "PrometheusRule":
+            urls = [
+                rule["annotations"]["runbook_url"]
+                for group in obj["spec"]["groups"]
+                for rule in group["rules"]
+            ]
+            assert urls
+            assert all(url.startswith(f"{address}/how-to/") for url in urls)

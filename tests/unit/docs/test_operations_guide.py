@@ -28,13 +28,14 @@ def metrics() -> set[str]:
     return found
 
 
-def alerts() -> set[str]:
-    """Return the names of all alerts."""
+def alerts() -> dict[str, str]:
+    """Return the address of the entry in the runbook of each alert."""
     files = [parse(path.read_text()) for path in ALERTS.iterdir()]
     groups = [
         group for file in files if isinstance(file, dict) for group in maps_at(file, "groups")
     ]
-    return {rule["alert"] for group in groups for rule in maps_at(group, "rules")}
+    rules = [rule for group in groups for rule in maps_at(group, "rules")]
+    return {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rules}
 
 
 def test_every_metric_is_explained() -> None:
@@ -46,8 +47,10 @@ def test_every_metric_is_explained() -> None:
 def test_every_alert_has_an_entry_in_the_runbook_and_in_the_table_of_metrics() -> None:
     page = PAGE.read_text()
     headings = set(re.findall(r"^### (Pergola\w+)$", page, flags=re.MULTILINE))
-    assert headings == alerts()
-    assert set(re.findall(r"`(Pergola\w+)`(?:,| \|)", page)) == alerts() - {"PergolaDown"}
+    assert headings == alerts().keys()
+    start = "https://pergola.dev/how-to/operating-pergola.html#"
+    assert alerts() == {name: f"{start}{name.lower()}" for name in headings}
+    assert set(re.findall(r"`(Pergola\w+)`(?:,| \|)", page)) == alerts().keys() - {"PergolaDown"}
 
 
 def test_every_error_code_has_an_entry() -> None:
