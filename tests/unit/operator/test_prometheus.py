@@ -13,6 +13,7 @@ from pergola.garden.components.observability.prometheus_garden.component import 
 from pergola.garden.components.observability.prometheus_longterm import (
     PROMETHEUS_LONGTERM,
 )
+from pergola.garden.components.seeds import Seed, used_of
 from pergola.kube.yaml import parse
 from tests.support.garden import landscape
 
@@ -147,6 +148,11 @@ def test_seeds_are_federated_once_their_password_exists() -> None:
         {"targets": ["p-seed.one.example.org", "p-seed.two.example.org"]}
     ]
     assert map_at(spec, "basicAuth", "username")["name"] == "global-observability"
+
+
+def test_seeds_with_one_domain_are_one_target() -> None:
+    seeds = [Seed(name, "one.example.org", is_reachable=True) for name in ("one", "two")]
+    assert used_of(seeds, ()).domains == ("one.example.org",)
 
 
 def test_a_seed_in_the_runtime_cluster_is_reached_by_its_service() -> None:

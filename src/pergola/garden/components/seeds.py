@@ -45,7 +45,8 @@ class Used(NamedTuple):
     """The facts about all Seeds that components use.
 
     Attributes:
-        domains: The ingress domains of reachable Seeds, by name.
+        domains: The ingress domains of reachable Seeds, by name, each once: targets of Prometheus
+            must differ, and nothing keeps two Seeds from having the same domain.
         terminal: The first reachable Seed that is managed; empty if there is none.
     """
 
@@ -62,7 +63,7 @@ def used_of(seeds: Iterable[Seed], managed: Iterable[str]) -> Used:
     reachable = sorted(seed for seed in seeds if seed.is_reachable)
     names = set(managed)
     terminal = next((seed.name for seed in reachable if seed.name in names), "")
-    return Used(tuple(seed.domain for seed in reachable if seed.domain), terminal)
+    return Used(tuple(dict.fromkeys(seed.domain for seed in reachable if seed.domain)), terminal)
 
 
 async def learn_seeds(landscape: Landscape, clusters: Clusters) -> Landscape:
