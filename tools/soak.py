@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from pergola.sandbox import SandboxError, binaries
 from pergola.sandbox.images import build
-from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+from pergola.sandbox.images.catalogue import GARDEN_IMAGES, SEED_IMAGES, named
 from pergola.sandbox.module import (
     CALICO_CONFIG_CHECK,
     CILIUM_CONFIG_CHECK,
@@ -26,10 +26,14 @@ from pergola.sandbox.module import (
 )
 from pergola.sandbox.node import requirements
 from pergola.sandbox.on_demand import (
+    GARDENADM,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
     GARDENLET_CHART,
     LANDSCAPE,
+    LOCAL_PROVIDER,
+    PREVIOUS_GARDENLET,
+    PREVIOUS_GARDENLET_CHART,
     PROMETHEUS_CRDS,
     PROMTOOL,
     SHARDER,
@@ -129,7 +133,22 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
         "landscape": Part(
             "a Garden, Seeds by the real gardenlet, and the life of Shoots",
             ("landscape", "integration/docs"),
-            programs=(*LANDSCAPE, GARDENER_RESOURCE_MANAGER),
+            programs=(
+                *LANDSCAPE,
+                *LOCAL_PROVIDER.parts,
+                GARDENADM,
+                GARDENER_RESOURCE_MANAGER,
+                PREVIOUS_GARDENLET,
+                PREVIOUS_GARDENLET_CHART,
+            ),
+            jobs=1,
+        ),
+        "landscape-node": Part(
+            "a landscape whose Seed has a real node",
+            ("landscape",),
+            images=SEED_IMAGES,
+            programs=LANDSCAPE,
+            node=True,
             jobs=1,
         ),
         "node": Part(

@@ -38,3 +38,14 @@ async def aws() -> AsyncIterator[CorrectedAws]:
     """Yield an AWS for the Garden, Seeds and Shoots."""
     async with account_in_aws() as double:
         yield double
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def landscape_of_provider_local(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[World]:
+    """Yield a landscape with the original's provider-local, which registers types of its own."""
+    name = f"local-{os.getpid()}-{secrets.token_hex(2)}"
+    async with living_landscape(name, tmp_path_factory.mktemp("provider-local")) as world:
+        await world.install_provider_local()
+        yield world

@@ -57,6 +57,7 @@ class SeedCluster:
         log: the requests of all ServiceAccounts.
         zones: of its nodes.
         patch: a merge patch of the Gardenlet of the examples.
+        provider_local: whether provider-local serves its Shoots.
     """
 
     name: str
@@ -64,6 +65,7 @@ class SeedCluster:
     log: AuditLog
     zones: Sequence[str] = ONE_ZONE
     patch: JsonObject | None = None
+    provider_local: bool = False
 
     def requests(self) -> Iterator[JsonObject]:
         """Yield the requests of Pergola's resource managers so far, as audit events."""
@@ -118,6 +120,12 @@ class World:
         runtime = self.clusters.garden.client
         await until(runtime, EXTENSION, key, lambda obj: is_true(obj, "Installed"))
 
+    async def install_provider_local(self) -> None:
+        """Create the Extension of provider-local, and wait until Gardener knows its types."""
+        key = await self.clusters.install_provider_local()
+        runtime = self.clusters.garden.client
+        await until(runtime, EXTENSION, key, lambda obj: is_true(obj, "Installed"))
+
     @asynccontextmanager
     async def opened_seed(
         self,
@@ -127,6 +135,7 @@ class World:
         zones: Sequence[str] = ONE_ZONE,
         patch: JsonObject | None = None,
         programs: Programs | None = None,
+        provider_local: bool = False,
     ) -> AsyncGenerator[SeedCluster]:
         """Start a cluster for a Seed, and stop it when the block ends.
 
@@ -135,19 +144,33 @@ class World:
             zones: of its nodes.
             patch: a merge patch of the Gardenlet of the examples.
             programs: more programs of its nodes.
+            provider_local: run provider-local, which is installed, in place of its stand-in.
         """
         log = AuditLog(self.directory, name, groups=(_ACCOUNTS,))
         opened = self.clusters.seed_cluster(
-            name, flags=log.flags(), original=original, zones=zones, programs=programs
+            name,
+            flags=log.flags(),
+            original=original,
+            zones=zones,
+            programs=programs,
+            provider_local=provider_local,
         )
         async with opened as site:
-            yield SeedCluster(name, site, log, zones, patch)
+            yield SeedCluster(name, site, log, zones, patch, provider_local)
 
     async def join(self, seed: SeedCluster) -> None:
         """Create the Seed of a cluster, and wait until it is healthy."""
         kubeconfig = await asyncio.to_thread(seed.site.sandbox.kubeconfig.read_bytes)
         chart = self.clusters.chart
-        await create_seed(self.garden, kubeconfig, chart, seed.name, seed.zones, seed.patch)
+        await create_seed(
+            self.garden,
+            kubeconfig,
+            chart,
+            seed.name,
+            seed.zones,
+            seed.patch,
+            provider_local=seed.provider_local,
+        )
         await self.healthy(SEED, Key("", seed.name))
 
     async def join_here(self, name: str) -> None:

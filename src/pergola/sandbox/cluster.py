@@ -81,14 +81,17 @@ class Sandbox:
         answer = await control.command(self.directory, "forward", host=host, port=port)
         return int(answer["port"])
 
-    async def offer(self, port: int) -> str:
+    async def offer(self, port: int, at_port: int = 0) -> str:
         """Let pods of a sandbox with a node connect to a loopback port of this machine.
+
+        Args:
+            at_port: the port that they connect to; 0 for any.
 
         Returns:
             The address for them, `host:port`, until the sandbox stops. NetworkPolicies see a public
             network.
         """
-        answer = await control.command(self.directory, "offer", port=port)
+        answer = await control.command(self.directory, "offer", port=port, at_port=at_port)
         return f"{answer['host']}:{answer['port']}"
 
     async def reboot(self) -> None:

@@ -123,7 +123,11 @@ def commands(
             it; None: nodes are simulated.
     """
     around = {APISERVER: _LOOPBACK_ONLY, CONTROLLER_MANAGER: _NO_HEARTBEATS}
-    around |= node_flags if node_flags is not None else {KWOK: _kwok(layout)}
+    around |= (
+        node_flags
+        if node_flags is not None
+        else {KWOK: simulating(Path(layout.file("kwok.kubeconfig")))}
+    )
     flags = {
         ETCD: _etcd(layout),
         APISERVER: (*_apiserver(layout), *around.pop(APISERVER), *apiserver_flags),
@@ -217,12 +221,18 @@ def scheduler_configuration(layout: Layout) -> str:
     )
 
 
-def _kwok(layout: Layout) -> tuple[str, ...]:
+def simulating(kubeconfig: Path, lease_seconds: int = 0) -> Flags:
+    """Return the flags of a kwok that simulates all nodes of a cluster.
+
+    Args:
+        lease_seconds: the duration of the leases of nodes, without which the controller manager
+            declares them dead, unless its flags forbid it; 0 for no leases.
+    """
     return (
-        f"--kubeconfig={layout.file('kwok.kubeconfig')}",
+        f"--kubeconfig={kubeconfig}",
         f"--config={Path(__file__).with_name('kwok.yaml')}",
         "--manage-all-nodes=true",
-        "--node-lease-duration-seconds=0",
+        f"--node-lease-duration-seconds={lease_seconds}",
         f"--cidr={PODS}",
         "--node-ip=127.0.0.1",
         "--v=WARN",

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path, PurePath
 from typing import Final
+from urllib.parse import urlsplit
 
-from pergola.api.kinds import NODE, SHOOT
+from pergola.api.kinds import NODE, SECRET, SHOOT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -29,10 +30,12 @@ from pergola.api.objects import (
 from pergola.charts import ChartReference
 from pergola.kube import states
 from pergola.kube.client import Client
+from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse, parse_documents
 from pergola.manifests import manifest
 from pergola.sandbox import binaries
+from pergola.sandbox.components import SCHEDULER
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.on_demand import (
     GARDENER_CONTROL_PLANE,
@@ -41,12 +44,16 @@ from pergola.sandbox.on_demand import (
     GARDENLET_CHART,
     HELM,
     LANDSCAPE,
+    LOCAL_PROVIDER,
+    PROVIDER_LOCAL_CHART,
     SEED_AGENT,
 )
 from pergola.sandbox.process_node import OWN_RESOURCE_MANAGER, NodeSettings, Programs
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.registry import Registry, registry
+from pergola.sandbox.seed_node import NodeSite, PublicServer, seed_node
 from pergola.sandbox.simulated import Site, SiteSettings, garden_site
+from pergola.sandbox.simulated.reported import ReportedTypes
 from pergola.shipped import CHARTS, EXAMPLES
 
 _MANAGER: Final = "pergola-sandbox"
@@ -54,7 +61,7 @@ _INTERVAL: Final = 1.0
 _TOKEN_SECONDS: Final = 3600
 _FOLDER: Final = EXAMPLES / "landscape"
 _LOCAL: Final = frozenset({"local"})
-_REPORTED: Final = {
+_REPORTED: Final[dict[str, frozenset[str]]] = {
     **dict.fromkeys(
         (
             *("BackupBucket", "BackupEntry", "DNSRecord", "Infrastructure", "Network"),
@@ -64,8 +71,11 @@ _REPORTED: Final = {
     ),
     **dict.fromkeys(("ControlPlane", "Worker"), _LOCAL | {"aws"}),
 }
+_ACCESS: Final = Key("garden", "gardener")
+_BY_PROVIDER_LOCAL: Final = ("ControlPlane", "Infrastructure", "OperatingSystemConfig", "Worker")
 _CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
 _BACKUPS: Final = "backups"
+_STAND_IN: Final = "local-workers"
 _ZONE: Final = "topology.kubernetes.io/zone"
 ONE_ZONE: Final = ("local",)
 ZONES: Final = ("local-a", "local-b", "local-c")
@@ -129,6 +139,21 @@ class Landscape:
         await _apply(self.garden.client, obj)
         return Key.of(obj)
 
+    async def install_provider_local(self) -> Key:
+        """Create the Extension of the original's provider-local; return its key.
+
+        Raises:
+            SandboxError: it cannot be built.
+        """
+        found = await asyncio.to_thread(binaries.find, LOCAL_PROVIDER.parts)
+        number = LOCAL_PROVIDER.version.removeprefix("v")
+        chart = await self.charts.push(found[PROVIDER_LOCAL_CHART], number)
+        [obj] = _documents(_FOLDER / "provider-local.yaml")
+        helm = map_at(obj, "spec", "deployment", "extension", "helm")
+        helm["ociRepository"] = {"ref": str(chart)}
+        await _apply(self.garden.client, obj)
+        return Key.of(obj)
+
     async def _push(self, reference: str) -> ChartReference:
         """Push the chart of Pergola that a reference to another registry names."""
         name = PurePath(ChartReference.parse(reference).repository).name
@@ -145,6 +170,7 @@ class Landscape:
         original: bool = False,
         zones: Sequence[str] = ONE_ZONE,
         programs: Programs | None = None,
+        provider_local: bool = False,
     ) -> AsyncGenerator[Site]:
         """Start a cluster for a Seed, and stop it with all control planes when the block ends.
 
@@ -153,21 +179,52 @@ class Landscape:
             original: run the original's resource managers in place of Pergola's.
             zones: of its nodes, `ONE_ZONE` or `ZONES`.
             programs: more programs of its nodes.
+            provider_local: run provider-local, which is installed, in place of its stand-in.
 
         Raises:
             SandboxError: the sandbox cannot be started.
         """
         node = NodeSettings(
             namespace=None,
-            more=(GARDENLET, *((GARDENER_RESOURCE_MANAGER,) if original else ())),
+            more=(
+                GARDENLET,
+                *((GARDENER_RESOURCE_MANAGER,) if original else ()),
+                *((SCHEDULER, *LOCAL_PROVIDER.packages) if provider_local else ()),
+            ),
             own={**({} if original else OWN_RESOURCE_MANAGER), **(programs or {})},
             beyond=self.garden.node.resolve_public,
         )
         settings = SiteSettings(
-            node=node, flags=flags, reported=_REPORTED, backups=self.directory / _BACKUPS
+            node=node,
+            flags=flags,
+            reported=_reported(provider_local=provider_local),
+            backups=self.directory / _BACKUPS,
+            machines=provider_local,
         )
         async with garden_site(f"{self.name}-{name}", progress, settings) as site:
             await _prepare(site.client, zones)
+            yield site
+
+    @asynccontextmanager
+    async def seed_node(
+        self, name: str = "seed", progress: Progress = silent, *, flags: tuple[str, ...] = ()
+    ) -> AsyncGenerator[NodeSite]:
+        """Start a cluster with a real node for a Seed, and stop it when the block ends.
+
+        The Garden is reconciled by now.
+
+        Args:
+            flags: more flags of its API server.
+
+        Raises:
+            SandboxError: the sandbox cannot be started.
+        """
+        secret = await self.garden.client.get(SECRET, _ACCESS)
+        content = base64.b64decode(map_at(secret, "data")["kubeconfig"])
+        host = urlsplit(parse_cluster(content, f"Secret {_ACCESS}").server).hostname or ""
+        server = PublicServer(host, lambda: self.garden.node.resolve_public(host))
+        own, [zone] = f"{self.name}-{name}", ONE_ZONE
+        async with seed_node(own, server, zone, _REPORTED, progress, flags=flags) as site:
             yield site
 
 
@@ -195,6 +252,11 @@ async def landscape(name: str, progress: Progress = silent) -> AsyncGenerator[La
             yield Landscape(name, garden, charts, chart, directory)
 
 
+def _reported(*, provider_local: bool) -> ReportedTypes:
+    served = _BY_PROVIDER_LOCAL if provider_local else ()
+    return {kind: types - _LOCAL if kind in served else types for kind, types in _REPORTED.items()}
+
+
 async def _prepare(client: Client, zones: Sequence[str]) -> None:
     """Label the nodes with their zone, and publish an address of the API server, for gardenlet."""
     nodes = sorted(map(name_of, await client.list(NODE, metadata_only=True)))
@@ -218,6 +280,8 @@ async def create_seed(
     name: str = "local",
     zones: Sequence[str] = ONE_ZONE,
     patch: JsonObject | None = None,
+    *,
+    provider_local: bool = False,
 ) -> Key:
     """Create the Gardenlet of a Seed, and what it requires; return its key.
 
@@ -227,8 +291,9 @@ async def create_seed(
         chart: of gardenlet.
         zones: of the cluster's nodes.
         patch: a merge patch of the example.
+        provider_local: whether provider-local is installed, and registers its kinds itself.
     """
-    await _apply(garden, _deployment(), *_documents(_FOLDER / "provider.yaml"))
+    await register(garden, provider_local=provider_local)
     reference: JsonObject | None = None
     if kubeconfig is not None:
         reference = {"name": f"seed-{name}"}
@@ -249,6 +314,17 @@ async def create_seed(
     return Key("garden", name)
 
 
+async def register(garden: Client, *, provider_local: bool = False) -> None:
+    """Register the kinds that the sandbox answers for, with the credentials of domains.
+
+    Args:
+        provider_local: whether provider-local is installed, and registers its kinds itself.
+    """
+    required = _documents(_FOLDER / "provider.yaml")
+    served = {_STAND_IN} if provider_local else set()
+    await _apply(garden, _deployment(), *(each for each in required if name_of(each) not in served))
+
+
 async def create_project(garden: Client) -> None:
     """Create a CloudProfile with the version of Kubernetes that the sandbox runs, and a Project."""
     await _apply(garden, *map(_versioned, _documents(_FOLDER / "project.yaml")))
@@ -263,12 +339,21 @@ async def create_shoot(
         patch: a merge patch of the example.
         example: the name of the file, which ends with the Shoot.
     """
-    *others, shoot = _documents(_FOLDER / example)
-    own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
-    patched = apply_merge_patch(apply_merge_patch(shoot, own), patch or {})
-    await _apply(garden, *map(_versioned, others))
+    patched = apply_merge_patch(await create_prerequisites(garden, example), patch or {})
     await garden.create(patched)
     return Key.of(patched)
+
+
+async def create_prerequisites(garden: Client, example: str) -> JsonObject:
+    """Create what a Shoot of the examples refers to; return the Shoot, which is not created.
+
+    Args:
+        example: the name of the file, which ends with the Shoot.
+    """
+    *others, shoot = _documents(_FOLDER / example)
+    await _apply(garden, *map(_versioned, others))
+    own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
+    return apply_merge_patch(shoot, own)
 
 
 async def admin_kubeconfig(garden: Client, shoot: Key) -> bytes:

@@ -17,8 +17,13 @@ GARDENER_ADMISSION_CONTROLLER: Final = "gardener-admission-controller"
 GARDENER_RESOURCE_MANAGER: Final = "gardener-resource-manager"
 GARDENLET: Final = "gardenlet"
 GARDENLET_CHART: Final = "gardenlet-chart"
+GARDENADM: Final = "gardenadm"
 PREVIOUS_GARDENLET: Final = "previous-gardenlet"
 PREVIOUS_GARDENLET_CHART: Final = "previous-gardenlet-chart"
+PROVIDER_LOCAL: Final = "gardener-extension-provider-local"
+PROVIDER_LOCAL_CHART: Final = "provider-local-chart"
+MACHINE_CONTROLLER_MANAGER: Final = "machine-controller-manager"
+MACHINE_CONTROLLER_MANAGER_LOCAL: Final = "machine-controller-manager-provider-local"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
 KUBECTL: Final = "kubectl"
@@ -101,6 +106,42 @@ SEED_AGENT: Final = Module(
             "Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,",
         ),
     ),
+)
+# The extension of provider-local, and what makes machines of its workers, with its chart.
+LOCAL_PROVIDER: Final = Module(
+    directory=GO_MODULES / "provider-local",
+    packages={
+        PROVIDER_LOCAL: f"github.com/gardener/gardener/cmd/{PROVIDER_LOCAL}",
+        MACHINE_CONTROLLER_MANAGER_LOCAL: (
+            f"github.com/gardener/gardener/cmd/{MACHINE_CONTROLLER_MANAGER_LOCAL}"
+        ),
+        MACHINE_CONTROLLER_MANAGER: (
+            f"github.com/gardener/machine-controller-manager/cmd/{MACHINE_CONTROLLER_MANAGER}"
+        ),
+    },
+    versioned="github.com/gardener/gardener",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
+    folders={
+        PROVIDER_LOCAL_CHART: Folder(
+            "github.com/gardener/gardener", "charts/gardener/provider-local"
+        )
+    },
+    # After each reconciliation, it executes a command in the containers of machines.
+    patches=(
+        Patch(
+            "github.com/gardener/gardener",
+            "pkg/provider-local/controller/worker/machines.go",
+            "for _, pod := range podList.Items {",
+            "for _, pod := range podList.Items[:0] {",
+        ),
+    ),
+)
+# Of self-hosted Shoots, as far as a test can follow them without a machine; no image has it.
+SELF_HOSTED: Final = Module(
+    directory=GO_MODULES / "gardenadm",
+    packages={GARDENADM: "github.com/gardener/gardener/cmd/gardenadm"},
+    versioned="github.com/gardener/gardener",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
 )
 # Of the release before, to be upgraded in a test; no image has it.
 PREVIOUS_SEED_AGENT: Final = Module(
@@ -224,6 +265,8 @@ ON_DEMAND: Final = (
     BACKUP_RESTORE,
     GARDENER,
     SEED_AGENT,
+    LOCAL_PROVIDER,
+    SELF_HOSTED,
     PREVIOUS_SEED_AGENT,
     ORIGINAL_RESOURCE_MANAGER,
     TERMINALS,

@@ -100,7 +100,7 @@ class Supervisor:
         if command == "forward":
             return await self._forward(request)
         if command == "offer":
-            return (await self._outside.forwarder.offer(request["port"]))._asdict()
+            return await self._offer(request)
         if command == "close":
             self._outside.forwarder.close(request["host"])
             return self._state()
@@ -124,6 +124,14 @@ class Supervisor:
         except SandboxError as error:
             return {"error": str(error)}
         return {"port": found.port}
+
+    async def _offer(self, request: dict[str, Any]) -> dict[str, Any]:
+        port, at_port = request["port"], request.get("at_port", 0)
+        try:
+            found = await self._outside.forwarder.offer(port, at_port=at_port)
+        except SandboxError as error:
+            return {"error": str(error)}
+        return found._asdict()
 
     async def _power_off(self) -> None:
         for child in self._children.values():

@@ -36,15 +36,34 @@ def missing_for_a_node() -> list[str]:
 
     Images with Pergola itself are rebuilt after each change of it, which takes a minute.
     """
+    from pergola.sandbox.images.catalogue import GARDEN_IMAGES
+    from pergola.sandbox.on_demand import HELM
+
+    return _missing((HELM,), GARDEN_IMAGES)
+
+
+def missing_for_a_landscape(*, simulated: bool) -> list[str]:
+    """Return the programs and images of a landscape that must be compiled first.
+
+    Args:
+        simulated: Whether the nodes of the Seed are simulated.
+    """
+    from pergola.sandbox.images.catalogue import SEED_IMAGES
+    from pergola.sandbox.on_demand import LANDSCAPE
+
+    return missing_programs(LANDSCAPE) if simulated else _missing(LANDSCAPE, SEED_IMAGES)
+
+
+def _missing(programs: "Components", names: Sequence[str]) -> list[str]:
+    """Return what a real node lacks to run these programs and images."""
     from pergola.sandbox import WITH_NODE
     from pergola.sandbox.components import OWN_COMPONENTS
     from pergola.sandbox.images.build import built
-    from pergola.sandbox.images.catalogue import GARDEN_IMAGES, named
+    from pergola.sandbox.images.catalogue import named
     from pergola.sandbox.images.pergola import PergolaImage
     from pergola.sandbox.node.components import TOOLS
-    from pergola.sandbox.on_demand import HELM
 
-    programs = [c for c in (*WITH_NODE, *TOOLS, HELM) if c not in OWN_COMPONENTS]
-    compiled = [each for each in named(GARDEN_IMAGES) if not isinstance(each, PergolaImage)]
+    programs = tuple(c for c in (*WITH_NODE, *TOOLS, *programs) if c not in OWN_COMPONENTS)
+    compiled = [each for each in named(names) if not isinstance(each, PergolaImage)]
     images = [offer.name for offer in compiled if built(offer) is None]
-    return list(dict.fromkeys([*missing_programs(tuple(programs)), *images]))
+    return list(dict.fromkeys([*missing_programs(programs), *images]))

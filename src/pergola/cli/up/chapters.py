@@ -154,20 +154,27 @@ async def _garden(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Path:
 async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Path:
     """Show a Garden, a Seed and a Shoot, and return the kubeconfig of the Seed's cluster."""
     from pergola.cli.up import landscape
+    from pergola.cli.up.garden_places import why_simulated
 
+    why = "--simulated was given" if tour.simulated else why_simulated()
+    simulated = bool(why)
     story.chapter(
         GARDEN,
         "A whole landscape: this Garden, a Seed and a Shoot, with Gardener's own control plane and "
-        f"gardenlet, on simulated nodes. {landscape.COSTS}",
+        f"gardenlet. {landscape.COSTS}",
     )
+    nodes = f"All nodes are simulated: {why}." if why else "The Seed gets a real node."
+    story.say(nodes)
     async with landscape.evidence(tour.name) as known:
-        found, virtual = await landscape.show_garden(tour.name, story, stack, known)
+        found, virtual = await landscape.show_garden(
+            tour.name, story, stack, known, simulated=simulated
+        )
         story.chapter(
             SEED,
             "The operator installs the original's gardenlet in a second cluster. gardenlet "
             "registers the Seed and installs what every Seed has; Pergola is its resource manager.",
         )
-        seed = await landscape.show_seed(found, virtual, story, stack, known)
+        seed = await landscape.show_seed(found, virtual, story, stack, known, simulated=simulated)
         story.chapter(
             SHOOT,
             "Gardener's scheduler chooses the Seed, and gardenlet brings up the control plane of a "

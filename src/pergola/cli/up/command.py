@@ -44,7 +44,8 @@ def up(
         Show only the chapters about managed resources, only those about the Garden, or a whole
         landscape: a Garden, a Seed that the original's gardenlet runs, and a Shoot.
     simulated
-        Run the Garden on simulated nodes even if this machine can run a real one.
+        Run the Garden, or the Seed of a landscape, on simulated nodes even if this machine can run
+        a real one.
     kubeconfig
         Use this cluster instead of a sandbox; without a Garden.
     context

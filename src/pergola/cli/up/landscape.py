@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from pergola.kube.client import Client
     from pergola.sandbox.evidence import Evidence
     from pergola.sandbox.landscape import Landscape, Reconciliation
+    from pergola.sandbox.seed_node import NodeSite
     from pergola.sandbox.simulated import Site
 
 COSTS: Final = "It takes three to five minutes on two cores, and 7 GiB of memory."
+_BUILT_IN: Final = "about twenty minutes on two cores"
+_BUILT_FOR_A_NODE: Final = "up to an hour on two cores"
 _SECONDS: Final = 900.0
 _EVERY_SECONDS: Final = 20.0
 _STEP: Final = 10  # percent
@@ -48,11 +51,12 @@ async def evidence(name: str) -> AsyncIterator["Evidence"]:
 
 
 async def show_garden(
-    name: str, story: "Story", stack: AsyncExitStack, known: "Evidence"
+    name: str, story: "Story", stack: AsyncExitStack, known: "Evidence", *, simulated: bool
 ) -> tuple["Landscape", Path]:
     """Bring up a Garden; return the landscape and a kubeconfig of the virtual cluster.
 
     Args:
+        simulated: Whether the nodes of the Seed will be simulated.
         stack: Ends everything.
         known: Gets the clusters.
 
@@ -60,13 +64,13 @@ async def show_garden(
         UpError: Something did not happen in time.
     """
     from pergola.cli.up import garden
-    from pergola.cli.up.builds import announce, missing_programs
+    from pergola.cli.up.builds import announce, missing_for_a_landscape
     from pergola.cli.up.garden_places import place_of
     from pergola.cli.up.operator_process import operator_process
     from pergola.sandbox.landscape import landscape
-    from pergola.sandbox.on_demand import LANDSCAPE
 
-    announce(story, missing_programs(LANDSCAPE), "about twenty minutes on two cores")
+    missing = await asyncio.to_thread(missing_for_a_landscape, simulated=simulated)
+    announce(story, missing, _BUILT_IN if simulated else _BUILT_FOR_A_NODE)
     with story.working() as progress:
         found = await stack.enter_async_context(landscape(name, progress))
         _add(known, "garden", found.garden)
@@ -83,11 +87,14 @@ async def show_seed(
     story: "Story",
     stack: AsyncExitStack,
     known: "Evidence",
-) -> "Site":
+    *,
+    simulated: bool,
+) -> "Site | NodeSite":
     """Create a Seed, and return its cluster when gardenlet has reconciled it.
 
     Args:
         known: Gets the cluster.
+        simulated: Whether its nodes are simulated.
 
     Raises:
         UpError: It was not healthy in time.
@@ -99,7 +106,8 @@ async def show_seed(
     from pergola.sandbox.landscape import create_seed
 
     with story.working() as progress:
-        seed = await stack.enter_async_context(found.seed_cluster(progress=progress))
+        site = found.seed_cluster if simulated else found.seed_node
+        seed: Site | NodeSite = await stack.enter_async_context(site(progress=progress))
     _add(known, "seed", seed)
     kubeconfig = await asyncio.to_thread(seed.sandbox.kubeconfig.read_bytes)
     async with Client.connect(load(virtual)) as client:
@@ -114,7 +122,7 @@ async def show_seed(
     return seed
 
 
-async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
+async def show_shoot(seed: "Site | NodeSite", virtual: Path, story: "Story") -> None:
     """Create a Shoot, and use it as its owner does.
 
     Raises:
@@ -133,7 +141,7 @@ async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
         await create_project(client)
         key = await create_shoot(client)
         await _until_healthy(client, SHOOT, key, story)
-        document = through(await _access(client, key), seed.node.proxy)
+        document = through(await _access(client, key), seed.proxy)
     own = write(virtual.with_name("shoot.kubeconfig"), dump(document))
     async with Client.connect(load(own)) as shoot:
         count = len(await shoot.list(NAMESPACE, metadata_only=True))
@@ -147,7 +155,7 @@ async def show_shoot(seed: "Site", virtual: Path, story: "Story") -> None:
     )
 
 
-def _add(known: "Evidence", name: str, site: "Site") -> None:
+def _add(known: "Evidence", name: str, site: "Site | NodeSite") -> None:
     known.add(name, site.sandbox.kubeconfig, site.sandbox.directory, site.directory)
 
 

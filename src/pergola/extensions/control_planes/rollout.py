@@ -124,7 +124,7 @@ async def plan_of(provider: ControlPlaneContract[C], context: Context, obj: Json
     cluster, shoot = _shoot_of(context, obj)
     spec = map_at(obj, "spec")
     try:
-        config = read_strict(provider.config, spec.get("providerConfig"), provider.config_gvk)
+        config = _config_of(provider, spec.get("providerConfig"))
     except Malformed as error:
         raise configuration_problem(f"invalid control plane config: {error}") from error
     plan = Plan(

@@ -15,6 +15,7 @@ from pergola.sandbox.images.garden import GARDEN
 from pergola.sandbox.images.monitoring import OBSERVERS
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.images.pergola import REPLACEMENTS, PergolaImage
+from pergola.sandbox.images.provider_local import PROVIDER
 from pergola.sandbox.images.stand_ins import STAND_INS
 from pergola.sandbox.module import (
     COREDNS,
@@ -56,6 +57,7 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     Program(KUBE_PROXY, "registry.k8s.io/kube-proxy", KUBERNETES_NODE, user=_ROOT),
     *GARDEN,
     *OBSERVERS,
+    *PROVIDER,
     *REPLACEMENTS,
     *ENVOYS,
     *STAND_INS,
@@ -71,6 +73,16 @@ GARDEN_IMAGES: Final = (
     "opentelemetry-operator",
 )
 """The images of the example Garden that must be built, including those of this installation."""
+
+SEED_IMAGES: Final = (
+    "gardener-resource-manager",
+    *("gardenlet", "etcd-druid", "etcd-backup-restore", "etcd-wrapper"),
+    *("vpa-recommender", "vpa-updater", "vpa-admission-controller"),
+    *("prometheus-operator", "prometheus-config-reloader", "prometheus", "kube-state-metrics"),
+    *("kube-apiserver", "kube-controller-manager"),
+    *("istiod", "istio-proxy"),
+)
+"""The images of a Seed and its Shoots that are imported before it is created."""
 
 
 def named(names: Iterable[str]) -> list[Offer]:

@@ -72,17 +72,24 @@ class Forwarder:
         self._targets[at] = target
         return at
 
-    async def offer(self, port: int, host: str = MACHINE) -> Address:
+    async def offer(self, port: int, host: str = MACHINE, at_port: int = 0) -> Address:
         """Forward connections from inside to a port of the machine's loopback.
 
         Args:
             host: the address that they are made to.
+            at_port: the port that they are made to; 0 for any.
 
         Returns:
             The address inside, which is the same for repeated calls.
+
+        Raises:
+            SandboxError: the address is in use.
         """
         if port not in self._offers:
-            listener = socket.create_server((host, 0))
+            try:
+                listener = socket.create_server((host, at_port))
+            except OSError as error:
+                raise SandboxError(f"cannot listen on {host}:{at_port}: {error}") from error
             self._offers[port] = await self._serve(listener, lambda: self._connect_outside(port))
         return self._offers[port]
 

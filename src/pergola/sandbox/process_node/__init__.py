@@ -1,14 +1,15 @@
 """A node without root: it runs the pods of known programs as processes on loopback.
 
 kwok simulates the other pods of a sandbox. A process has the flags and files of its pod, with the
-paths of this machine, and a loopback address of its own. Replicas share one process: a second copy
+paths of this machine, and a loopback address of its own. Replicas share processes: a second copy
 would cost a core and show nothing. Processes reach Services by name through a tunnel, so that TLS
 is verified end to end with the certificates of the cluster.
 
 place       address, ports and folder of a process
 volumes     from a pod's volumes to files
 programs    what differs from running in a container
-process     one process
+process     one process, of a container
+group       the processes of one workload
 probe       whether a process is ready
 pods        the controller
 pod_status  the status that it reports

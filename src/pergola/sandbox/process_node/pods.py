@@ -1,4 +1,4 @@
-"""The controller of a process node: one process per workload, as long as it has pods."""
+"""The controller of a process node: processes for each workload, as long as it has pods."""
 
 import random
 from collections.abc import Awaitable, Callable, Iterable
@@ -17,6 +17,7 @@ from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.controlling.watches import Events
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.process_node import pod_status
+from pergola.sandbox.process_node.group import Group
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.place import Place, free_place
 from pergola.sandbox.process_node.process import Access, Process, Runnable, mount_paths
@@ -43,7 +44,7 @@ class Setup(NamedTuple):
 
 
 class Pods:
-    """A reconciler of workloads: all pods of one ReplicaSet or StatefulSet share a process.
+    """A reconciler of workloads: all pods of one ReplicaSet or StatefulSet share processes.
 
     Attributes:
         exits: notified with the key of a workload whose process started or exited.
@@ -69,7 +70,7 @@ class Pods:
         self._observed = observed
         self._setup = setup
         self._places = places
-        self._processes: dict[Key, Process] = {}
+        self._groups: dict[Key, Group] = {}
         self._random = random.Random()  # noqa: S311 - addresses, not secrets
 
     async def reconcile(self, workload: Key) -> Outcome:
@@ -79,9 +80,9 @@ class Pods:
         if not pods:
             return DONE
         try:
-            process = self._processes.get(workload) or await self._prepare(workload, pods[0])
-            process.write_files(self._observed.find)
-            await process.start()
+            group = self._groups.get(workload) or await self._prepare(workload, pods[0])
+            group.write_files(self._observed.find)
+            await group.start()
         except MissingFile as missing:
             await self._report_waiting(pods, pod_status.CREATING, str(missing))
             return DONE  # until the object changes
@@ -90,7 +91,7 @@ class Pods:
             for pod in pods:
                 self.events.warning(Regarding.of(pod), "Failed", str(error))
             raise
-        ready, restarts, last = await process.is_ready(), process.restarts, process.last_exit()
+        ready, restarts, last = await group.is_ready(), group.restarts, group.last_exit()
         await self._report(
             pods,
             lambda pod: pod_status.running(pod, ready=ready, restarts=restarts, last_exit=last),
@@ -102,51 +103,61 @@ class Pods:
 
     async def close(self) -> None:
         """Stop all processes."""
-        for workload, process in list(self._processes.items()):
-            await self._stop(workload, process)
+        for workload, group in list(self._groups.items()):
+            await self._stop(workload, group)
 
     async def _stop_for_others(self, workload: Key, pods: list[JsonObject]) -> None:
-        """Stop the process if the pod that it was started for is gone."""
-        process = self._processes.get(workload)
-        if process is not None and all(uid_of(pod) != process.uid for pod in pods):
-            await self._stop(workload, process)
+        """Stop the processes if the pod that they were started for is gone."""
+        group = self._groups.get(workload)
+        if group is not None and all(uid_of(pod) != group.uid for pod in pods):
+            await self._stop(workload, group)
 
-    async def _stop(self, workload: Key, process: Process) -> None:
+    async def _stop(self, workload: Key, group: Group) -> None:
         self._places.pop(workload, None)
-        await process.stop()
-        del self._processes[workload]
+        await group.stop()
+        del self._groups[workload]
 
-    async def _prepare(self, workload: Key, pod: JsonObject) -> Process:
-        runnable = self._runnable(pod)
-        container = runnable.container
-        ports = (port["containerPort"] for port in maps_at(container, "ports"))
+    async def _prepare(self, workload: Key, pod: JsonObject) -> Group:
+        runnables = self._runnables(pod)
+        containers = [runnable.container for runnable in runnables]
+        ports = [port["containerPort"] for each in containers for port in maps_at(each, "ports")]
         address, others = free_place(ports, self._random)
         directory = self._setup.directory / workload.namespace / workload.name
-        place = Place(directory / "files", address, mount_paths(pod, container), others)
+        mounts = tuple({path: None for each in containers for path in mount_paths(pod, each)})
+        place = Place(directory / "files", address, mounts, others)
         token = await self._token(pod) if mounts_token(pod) else ""
-        process = Process(
-            pod,
-            runnable,
-            place,
-            await self._setup.environment(workload.namespace),
-            Access(self._cluster, token),
-            changed=lambda: self.exits.notify(workload),
+        environment = await self._setup.environment(workload.namespace)
+        group = Group(
+            tuple(
+                Process(
+                    pod,
+                    runnable,
+                    place,
+                    environment,
+                    Access(self._cluster, token),
+                    changed=lambda: self.exits.notify(workload),
+                )
+                for runnable in runnables
+            )
         )
-        process.make_folders(self._setup.claims)
-        self._processes[workload] = process
+        group.make_folders(self._setup.claims)
+        self._groups[workload] = group
         self._places[workload] = place
-        return process
+        return group
 
-    def _runnable(self, pod: JsonObject) -> Runnable:
-        """Return the first container whose program the node has; the others are only reported."""
-        for container in maps_at(pod, "spec", "containers"):
-            program = program_of(container, self._setup.programs)
-            if program is not None:
-                return Runnable(container, program)
-        raise SandboxError(
-            f"Pod {Key.of(pod)}: this node runs no image of its containers, but only "
-            f"{', '.join(self._setup.programs)}"
-        )
+    def _runnables(self, pod: JsonObject) -> list[Runnable]:
+        """Return the containers whose programs the node has; the others are only reported."""
+        found = [
+            Runnable(container, program)
+            for container in maps_at(pod, "spec", "containers")
+            if (program := program_of(container, self._setup.programs)) is not None
+        ]
+        if not found:
+            raise SandboxError(
+                f"Pod {Key.of(pod)}: this node runs no image of its containers, but only "
+                f"{', '.join(self._setup.programs)}"
+            )
+        return found
 
     async def _token(self, pod: JsonObject) -> str:
         account = Key(namespace_of(pod), pod["spec"].get("serviceAccountName", "default"))

@@ -1,4 +1,4 @@
-"""The process that runs the pods of one workload."""
+"""A process that runs one container of the pods of a workload."""
 
 import os
 import re
@@ -114,8 +114,9 @@ class Process:
             kept = claims / namespace_of(self._pod) / claim
             kept.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder = self.place.file(path)
-            folder.rmdir()
-            folder.symlink_to(kept)
+            if not folder.is_symlink():
+                folder.rmdir()
+                folder.symlink_to(kept)
 
     async def start(self) -> None:
         """Start it the first time; later it restarts by itself."""

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.bundle.image_reference import ImageReference
 from pergola.kube.yaml import YamlError, dump, parse
-from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
+from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER
 from pergola.sandbox.images.catalogue import named, resolve
 from pergola.sandbox.images.installation import NAME as PERGOLA
 from pergola.sandbox.on_demand import (
@@ -19,6 +19,9 @@ from pergola.sandbox.on_demand import (
     GARDENER_APISERVER,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
+    MACHINE_CONTROLLER_MANAGER,
+    MACHINE_CONTROLLER_MANAGER_LOCAL,
+    PROVIDER_LOCAL,
 )
 from pergola.sandbox.process_node.place import Place
 
@@ -32,6 +35,7 @@ _ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
 _ETCD_FILES: Final = ("--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
 _ADVERTISED: Final = "--advertise-client-urls="
 _CLIENTS: Final = "--listen-client-urls="
+_IN_CLUSTER: Final = "inClusterConfig"
 _ANYWHERE: Final = re.compile(r"0\.0\.0\.0(?::(\d+))?")
 
 
@@ -81,7 +85,7 @@ OPTIONAL: Final = (GARDENER_APISERVER,)
 """The programs that run if they were built, which takes minutes; otherwise kwok simulates them."""
 
 # Webhooks of an aggregated API server, and an address from a Secret that no pod mounts.
-_PROXIED: Final = (GARDENER_APISERVER, GARDENLET)
+_PROXIED: Final = (GARDENER_APISERVER, GARDENLET, PROVIDER_LOCAL)
 
 
 OWN_RESOURCE_MANAGER: Final[Programs] = {
@@ -247,9 +251,20 @@ def _at_own_ports(args: Arguments, place: Place) -> Arguments:
     )
 
 
+def _machine_controller(args: Arguments, place: Place, shared: NodeEnvironment) -> Arguments:
+    """Listen on the process's own address, and read the access to its cluster from a file."""
+    own = (arg.replace(_IN_CLUSTER, str(place.access)) for arg in _at_own_ports(args, place))
+    del shared
+    return (*own, f"--address={place.address}")
+
+
 _ADAPT: Final = {
+    PROVIDER_LOCAL: _pergola,  # the flags of Gardener's library are those of Pergola's
+    MACHINE_CONTROLLER_MANAGER: _machine_controller,
+    MACHINE_CONTROLLER_MANAGER_LOCAL: _machine_controller,
     ETCD: _etcd,
     APISERVER: _api_server,
     CONTROLLER_MANAGER: _controller_manager,
+    SCHEDULER: _controller_manager,
     GARDENER_APISERVER: _gardener_api_server,
 }

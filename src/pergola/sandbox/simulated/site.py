@@ -17,12 +17,15 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.kube.yaml import dump
+from pergola.kube.yaml import dump, parse_documents
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.task_group import TaskGroup
+from pergola.sandbox import binaries
 from pergola.sandbox.cluster import Sandbox, start
+from pergola.sandbox.components import KWOK
 from pergola.sandbox.directory import remove, root, write
 from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.module import CALICO_CRDS
 from pergola.sandbox.on_demand import GARDENER_APISERVER
 from pergola.sandbox.process_node import (
     NodeSettings,
@@ -36,12 +39,14 @@ from pergola.sandbox.simulated.backups import Backups, copy_task_unit
 from pergola.sandbox.simulated.claims import claims_unit
 from pergola.sandbox.simulated.etcd_druid import druid_unit
 from pergola.sandbox.simulated.load_balancers import load_balancers_unit
+from pergola.sandbox.simulated.machines import machines_unit
 from pergola.sandbox.simulated.reported import OF_A_GARDEN, ReportedTypes, reporter_unit
 
 NAMESPACE: Final = "garden"
 
 _MANAGER: Final = "pergola-sandbox"
 _PREFIX: Final = "site-"
+_IP_POOLS: Final = "crd.projectcalico.org_ippools.yaml"
 _IMAGES: Final = "images.yaml"
 # The objects that the operator's chart installs before the operator runs.
 _INSTALLED: Final[tuple[JsonObject, ...]] = (
@@ -64,12 +69,14 @@ class SiteSettings:
         flags: more flags of its API server.
         reported: the types of extension resources that are reported as successful, by kind.
         backups: the folder for backups of etcds; None to take none.
+        machines: simulate the nodes of Shoots whose machines provider-local makes.
     """
 
     node: NodeSettings = field(default_factory=lambda: NodeSettings(namespace=NAMESPACE))
     flags: tuple[str, ...] = ()
     reported: ReportedTypes = field(default_factory=lambda: OF_A_GARDEN)
     backups: Path | None = None
+    machines: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,9 +95,14 @@ class Site:
     directory: Path
     node: ProcessNode
 
+    @property
+    def proxy(self) -> str:
+        """The URL of a proxy to API servers that are Services of it."""
+        return self.node.proxy
+
     def reach(self, config: ClusterConfig) -> ClusterConfig:
         """Return how a program outside the site reaches an API server that is a Service of it."""
-        return replace(config, proxy_url=self.node.proxy)
+        return replace(config, proxy_url=self.proxy)
 
     @property
     def operator_environment(self) -> dict[str, str]:
@@ -159,13 +171,25 @@ async def _serving(
                 claims_unit(client),
                 load_balancers_unit(client),
                 reporter_unit(client, settings.reported),
+                *(await _machines(client, directory, node.proxy) if settings.machines else ()),
             )
-            async with _running(units):
+            async with running(units):
                 yield Site(sandbox, client, directory, node)
 
 
+async def _machines(client: Client, directory: Path, proxy: str) -> list[Unit]:
+    """Define the kind that provider-local requires; return the unit that simulates nodes."""
+    found = await asyncio.to_thread(binaries.find, (KWOK, CALICO_CRDS))
+    text = await asyncio.to_thread((found[CALICO_CRDS] / _IP_POOLS).read_text)
+    for document in parse_documents(text):
+        if isinstance(document.value, dict):
+            await client.apply(document.value, manager=_MANAGER, force=True)
+    return [machines_unit(client, found[KWOK], directory, proxy)]
+
+
 @asynccontextmanager
-async def _running(units: Iterable[Unit]) -> AsyncGenerator[None]:
+async def running(units: Iterable[Unit]) -> AsyncGenerator[None]:
+    """Run units until the block ends."""
     async with TaskGroup() as group:
         tasks = [group.create_task(unit.run()) for unit in units]
         yield
