@@ -78,7 +78,12 @@ def _rendered(question: JsonObject) -> Rendered:
     shoot = cluster.shoot or Shoot({})
     namespace = Key.of(question["controlPlane"]).namespace
     plan = Plan(
-        config=read_strict(ControlPlaneConfig, spec.get("providerConfig"), CONTROL_PLANE_CONFIG),
+        config=read_strict(
+            ControlPlaneConfig,
+            spec.get("providerConfig"),
+            CONTROL_PLANE_CONFIG,
+            needs_type=spec.get("providerConfig") is not None,
+        ),
         infrastructure=map_at(spec, "infrastructureProviderStatus"),
         region=spec["region"],
         cluster=cluster,

@@ -45,6 +45,10 @@ SERVER: Final = "nimbus-controller-server"
 ACCESS: Final = "shoot-access-nimbus-controller"
 
 
+def config(**fields: object) -> JsonObject:
+    return {"apiVersion": "nimbus.example.org/v1alpha1", "kind": "ControlPlaneConfig", **fields}
+
+
 @dataclass
 class Plane:
     """A ControlPlane of the example, with what its caller provides."""
@@ -191,9 +195,10 @@ async def test_a_run_without_a_change_writes_nothing_and_sends_four_requests(
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"providerConfig": {"worker": 1}}, "spec.providerConfig.worker"),
-        ({"providerConfig": {"workers": "many"}}, "spec.providerConfig.workers"),
-        ({"providerConfig": {"workers": 0}}, "spec.providerConfig.workers"),
+        ({"providerConfig": {"workers": 3}}, "spec.providerConfig.kind"),
+        ({"providerConfig": config(worker=1)}, "spec.providerConfig.worker"),
+        ({"providerConfig": config(workers="many")}, "spec.providerConfig.workers"),
+        ({"providerConfig": config(workers=0)}, "spec.providerConfig.workers"),
         ({"infrastructureProviderStatus": None}, "spec.infrastructureProviderStatus.networkID"),
         ({"secretRef": {"name": "missing", "namespace": "default"}}, "Secret default/missing"),
         ({"secretRef": {"name": ""}}, "spec.secretRef.name is missing"),
@@ -297,7 +302,7 @@ async def test_a_control_plane_with_a_bad_config_can_be_deleted(plane: Plane) ->
     async with running(*plane.units()):
         await plane.create()
         await plane.site.until_operation("Create")
-        await plane.site.edit({"spec": {"providerConfig": {"workers": -1}}})
+        await plane.site.edit({"spec": {"providerConfig": config(workers=-1)}})
         await plane.site.delete()
         await plane.site.until_gone()
 

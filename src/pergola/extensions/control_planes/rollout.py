@@ -124,7 +124,12 @@ async def plan_of(provider: ControlPlaneContract[C], context: Context, obj: Json
     cluster, shoot = _shoot_of(context, obj)
     spec = map_at(obj, "spec")
     try:
-        config = _config_of(provider, spec.get("providerConfig"))
+        config = read_strict(
+            provider.config,
+            spec.get("providerConfig"),
+            provider.config_gvk,
+            needs_type=spec.get("providerConfig") is not None,
+        )
     except Malformed as error:
         raise configuration_problem(f"invalid control plane config: {error}") from error
     plan = Plan(
