@@ -44,7 +44,13 @@ class Shoot:
     @property
     def is_hibernated(self) -> bool:
         """Whether the Shoot is hibernated, by spec and status."""
-        return self.hibernation_enabled and map_at(self.raw, "status").get("isHibernated") is True
+        return self.hibernation_enabled and map_at(self.raw, "status").get("hibernated") is True
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether the Shoot is neither hibernated, nor on its way there or back."""
+        is_hibernated = map_at(self.raw, "status").get("hibernated") is True
+        return not self.hibernation_enabled and not is_hibernated
 
     @property
     def is_deleting(self) -> bool:

@@ -39,7 +39,7 @@ from tests.support.service_accounts import service_account_config
 
 TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
 SHOOT = Shoot({"spec": {}})
-ASLEEP = Shoot({"spec": {"hibernation": {"enabled": True}}, "status": {"isHibernated": True}})
+ASLEEP = Shoot({"spec": {"hibernation": {"enabled": True}}, "status": {"hibernated": True}})
 ACCESS_SECRET = "shoot-access-gardenet"
 NAME = "extension-networking-gardenet-config"
 ORIGIN = "extension-networking-gardenet"

@@ -6,10 +6,14 @@ from importlib.resources import files
 from typing import Final
 
 from pergola.api.field_errors import Cause
+from pergola.api.objects import JsonObject
 from pergola.bundle.image_vector import ImageVector
+from pergola.extensions.actuator import Context
 from pergola.extensions.control_planes import ControlPlaneProvider, Credential, Plan, Rendered
 from pergola.extensions.health_checks.checks import HealthCheck
+from pergola.providers.aws.control_plane.calico_conditions import remove_conditions_of_calico
 from pergola.providers.aws.control_plane.checks import check
+from pergola.providers.aws.control_plane.cloud_provider import cloud_controller as explained
 from pergola.providers.aws.control_plane.health import health_checks
 from pergola.providers.aws.control_plane.render import (
     cloud_controller,
@@ -17,7 +21,9 @@ from pergola.providers.aws.control_plane.render import (
     pod_networks,
     render,
 )
+from pergola.providers.aws.control_plane.subnets import places_load_balancers
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG, ControlPlaneConfig
+from pergola.providers.aws.warnings import warn
 from pergola.secrets_manager import Certificate, CertificateAuthority, Options, SigningCA, Use
 
 AUTHORITY: Final = "ca-provider-aws-controlplane"
@@ -74,6 +80,15 @@ class AwsControlPlane(ControlPlaneProvider[ControlPlaneConfig]):
         """
         images = partial(self._images.find, version=plan.shoot.kubernetes_version)
         return render(plan, images, AUTHORITY)
+
+    async def complete(
+        self, context: Context, obj: JsonObject, plan: Plan[ControlPlaneConfig]
+    ) -> None:
+        """Report what does not work without more subnets, and correct nodes without an overlay."""
+        await remove_conditions_of_calico(context, obj, plan.shoot)
+        if not places_load_balancers(plan.infrastructure):
+            reason = explained(plan.infrastructure, plan.namespace).reason
+            await warn(context.client, obj, [reason], context.clock)
 
     def health_checks(self) -> Sequence[HealthCheck]:
         """Return the checks behind the condition `ControlPlaneHealthy`."""

@@ -160,7 +160,7 @@ async def test_a_hibernated_shoot_is_not_asked(site: Site) -> None:
     live = Answers(problem="no answer")
     asleep = cilium_shoot()
     asleep.raw["spec"]["hibernation"] = {"enabled": True}
-    asleep.raw["status"]["isHibernated"] = True
+    asleep.raw["status"]["hibernated"] = True
 
     status = await Cilium(live=live).reconcile(site.context(asleep), site.network(status=OLD))
 
