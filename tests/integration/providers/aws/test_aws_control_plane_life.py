@@ -30,11 +30,12 @@ from pergola.providers.aws.control_plane.calico_conditions import DONE
 from pergola.testing.crds import serve
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.network_site import give_shoot_access, renamed
-from pergola.testing.waiting import running
+from pergola.testing.waiting import running, until
 from tests.support.shipped import shipped_objects
 
 CONTROL_PLANE: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "ControlPlane")
 CORE_EVENT: Final = GroupVersionKind("", "v1", "Event")
+NETWORK: Final = "NetworkUnavailable"
 DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
 
 
@@ -209,19 +210,27 @@ async def verdict(check: HealthCheck, site: ExtensionSite, now: datetime) -> Ver
 
 
 async def node(site: ExtensionSite, name: str, reason: str) -> Key:
+    """Create a node that is ready, and has the condition of a reporter if one is given."""
     key = Key("", f"{site.namespace[-20:]}-{name}")
     await site.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": key.name}})
-    condition = {"type": "NetworkUnavailable", "status": "False", "reason": reason}
-    patch = {"status": {"conditions": [condition] if reason else []}}
+    live = await until(site.client, NODE, key, is_ready_node)
+    kept = [each for each in maps_at(live, "status", "conditions") if each["type"] != NETWORK]
+    condition = {"type": NETWORK, "status": "False", "reason": reason}
+    patch = {"status": {"conditions": [*kept, *([condition] if reason else [])]}}
     await site.client.patch(NODE, key, patch, subresource="status")
     return key
+
+
+def is_ready_node(obj: JsonObject) -> bool:
+    conditions = maps_at(obj, "status", "conditions")
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 async def reasons(site: ExtensionSite, key: Key) -> list[str]:
     """Return who said last whether the network is available; a kubelet reports the rest."""
     live = await site.client.get(NODE, key)
     conditions = maps_at(live, "status", "conditions")
-    return [str(each["reason"]) for each in conditions if each["type"] == "NetworkUnavailable"]
+    return [str(each["reason"]) for each in conditions if each["type"] == NETWORK]
 
 
 def route_controller(namespace: str) -> JsonObject:

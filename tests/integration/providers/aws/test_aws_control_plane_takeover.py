@@ -28,7 +28,7 @@ from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_extension_crds, install_garden_crds
 from pergola.testing.shared import private
-from pergola.testing.waiting import until
+from pergola.testing.waiting import until, until_gone
 
 NAMESPACE: Final = "shoot--demo--blue"
 DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
