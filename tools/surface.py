@@ -34,6 +34,7 @@ ROOMS: Final = (
     "extension_api",
     "extension_api.caller",
     "extensions",
+    "extensions.control_planes",
     "externally_managed",
     "providers.networking.plugin",
     "sandbox",

@@ -1,7 +1,4 @@
-"""The control plane of an invented cloud: one controller on the seed, and its rights in Shoots.
-
-pergola extension run ./nimbus.py:NimbusControlPlane
-"""
+"""The control plane of an invented cloud: one controller on the seed, and its rights in Shoots."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,8 +13,17 @@ from pergola.extensions.control_planes import (
     data_checksum,
 )
 from pergola.extensions.health_checks import HealthCheck, deployment
-from pergola.manifests import KUBE_SYSTEM, account, manifest, role, rule, selector
-from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount, kubeconfig_volume
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    KUBECONFIG_PATH,
+    account,
+    kubeconfig_mount,
+    kubeconfig_volume,
+    manifest,
+    role,
+    rule,
+    selector,
+)
 from pergola.secrets_manager import Certificate, CertificateAuthority, Options, SigningCA
 
 NAME = "nimbus-controller"

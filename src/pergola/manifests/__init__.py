@@ -2,7 +2,8 @@
 
 `objects` builds any object; `containers`, `volumes` and `workloads` build the parts of pods, `rbac`
 identities and permissions, `services` and `autoscaling` the companions of workloads; `token_access`
-gives pods a token that expires; `labels` names the labels that Gardener's controllers look for.
+gives pods a token that expires, `shoot_access` the kubeconfig of a Shoot; `labels` names the labels
+that Gardener's controllers look for.
 
 Nothing here reads a cluster, knows a product or chooses values; that is up to callers. `bundle`
 ships the objects.
@@ -37,6 +38,7 @@ from pergola.manifests.rbac import (
     user,
 )
 from pergola.manifests.services import HEADLESS, service, service_port
+from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount, kubeconfig_volume
 from pergola.manifests.token_access import token_mount, token_volume
 from pergola.manifests.volumes import (
     config_map_volume,
@@ -59,6 +61,7 @@ from pergola.manifests.workloads import (
 
 __all__ = [
     "HEADLESS",
+    "KUBECONFIG_PATH",
     "KUBE_SYSTEM",
     "LINUX",
     "ON_EVERY_NODE",
@@ -85,6 +88,8 @@ __all__ = [
     "host_port",
     "http_probe",
     "https_probe",
+    "kubeconfig_mount",
+    "kubeconfig_volume",
     "manifest",
     "mount",
     "non_root",

@@ -99,7 +99,7 @@ class ControlPlaneResources:
             live = self._live.get(name)
             if not bundle.secrets:
                 if live is not None:
-                    await delete(self._context, name)
+                    await remove(self._context, name)
                 continue
             if live is not None and deletion_timestamp_of(live) is not None:
                 cause = f"ManagedResource {bundle.key} of a previous ControlPlane is being deleted"
@@ -132,7 +132,7 @@ async def keep(context: Context, name: str) -> None:
     await set_keep_objects(context.client, Key(context.namespace, name), keep=True)
 
 
-async def delete(context: Context, name: str) -> None:
+async def remove(context: Context, name: str) -> None:
     """Request the deletion of one; no-op if it is gone."""
     await delete_bundle(context.client, Key(context.namespace, name), secret_prefix=False)
 

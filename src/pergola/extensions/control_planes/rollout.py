@@ -20,6 +20,7 @@ from pergola.api.objects import (
     labels_of,
     map_at,
     name_of,
+    uid_of,
 )
 from pergola.api.schema.read import Malformed
 from pergola.bundle import BundleError
@@ -96,7 +97,7 @@ async def force_delete(provider: ControlPlaneContract[C], context: Context) -> N
     """Request the deletion of everything; log and leave what cannot be deleted."""
     for name in managed.REMOVAL:
         with _logged(f"ManagedResource {name} was left behind"):
-            await managed.delete(context, name)
+            await managed.remove(context, name)
     with _logged("Secrets were left behind"):
         await _withdraw_access(provider, context)
         await _delete_credentials(provider, context)
@@ -228,12 +229,10 @@ async def _request_access(provider: ControlPlaneContract[C], context: Context) -
     """Create the Secrets for tokens, and repair their labels and annotations."""
     if not provider.accounts:
         return
-    client, namespace = context.client, context.namespace
-    selector = format_selector({"matchLabels": requests_token()})
-    listed = await client.list(SECRET, namespace, labels=selector, metadata_only=True)
-    live = {name_of(each): each for each in listed}
+    client = context.client
+    live = {name_of(each): each for each in await _access_secrets(context)}
     for account in provider.accounts:
-        desired = access_secret(account, namespace)
+        desired = access_secret(account, context.namespace)
         found = live.get(name_of(desired))
         if found is not None and _has_marks(found, desired):
             continue
@@ -252,9 +251,17 @@ def _has_marks(live: JsonObject, desired: JsonObject) -> bool:
 
 
 async def _withdraw_access(provider: ControlPlaneContract[C], context: Context) -> None:
-    for account in provider.accounts:
-        with suppress(NotFound):
-            await context.client.delete(SECRET, Key(context.namespace, access_secret_name(account)))
+    names = {access_secret_name(account) for account in provider.accounts}
+    for secret in await _access_secrets(context):
+        if name_of(secret) in names:
+            with suppress(NotFound):
+                await context.client.delete(SECRET, Key.of(secret), uid=uid_of(secret))
+
+
+async def _access_secrets(context: Context) -> list[JsonObject]:
+    """Return the metadata of the Secrets that request tokens in the namespace."""
+    labels = format_selector({"matchLabels": requests_token()})
+    return await context.client.list(SECRET, context.namespace, labels=labels, metadata_only=True)
 
 
 async def _refresh_configuration(
@@ -272,16 +279,16 @@ async def _refresh_configuration(
 async def _remove(provider: ControlPlaneContract[C], context: Context) -> None:
     """Delete all ManagedResources in order, and the requests for tokens."""
     with managed.as_extension_error():
-        await managed.delete(context, managed.STORAGE_CLASSES)
-        await managed.delete(context, managed.DEFINITIONS)
+        await managed.remove(context, managed.STORAGE_CLASSES)
+        await managed.remove(context, managed.DEFINITIONS)
         await managed.wait_deleted(context, managed.DEFINITIONS)
-        await managed.delete(context, managed.SHOOT)
+        await managed.remove(context, managed.SHOOT)
         await managed.wait_deleted(context, managed.STORAGE_CLASSES)
         await managed.wait_deleted(context, managed.SHOOT)
-        await managed.delete(context, managed.SEED)
-        await managed.delete(context, managed.CONFIGURATION)
+        await managed.remove(context, managed.SEED)
+        await managed.remove(context, managed.CONFIGURATION)
         await _withdraw_access(provider, context)
-        await managed.delete(context, managed.WEBHOOKS)
+        await managed.remove(context, managed.WEBHOOKS)
         await managed.wait_deleted(context, managed.WEBHOOKS)
 
 
