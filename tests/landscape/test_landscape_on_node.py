@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.node, pytest.mark.soak("landscape-node"), pytest.mark.
 
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
 SHOOT: Final = "shoot--local--first"
-VARIABLES: Final = re.compile(r"export GARDEN=(\S+) SEED=(\S+) SHOOT=(\S+)")
+VARIABLES: Final = re.compile(r"\b(SEED|SHOOT)=(\S+)")
 
 
 @pytest.fixture(autouse=True)
@@ -71,10 +71,10 @@ async def brought_up() -> AsyncGenerator[tuple[Path, Path]]:
             if "Everything keeps running" in lines[-1]:
                 break
         printed = "".join(lines)
-        found = VARIABLES.search(printed)
-        assert found, printed
+        found = dict(VARIABLES.findall(printed))
+        assert found.keys() == {"SEED", "SHOOT"}, printed
         assert "The Seed gets a real node" in printed
-        yield Path(found[2]), Path(found[3])
+        yield Path(found["SEED"]), Path(found["SHOOT"])
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGINT)
