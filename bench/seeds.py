@@ -23,6 +23,7 @@ import uvloop
 
 from bench.managed_resources import cpu_seconds, megabytes
 from bench.tables import show
+from pergola.runtime.logging import configure
 from tests.support.landscape import SeedCluster, World, living_landscape, processes
 
 PROGRAM: Final = "resource-manager"
@@ -140,6 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench seeds")
     parser.add_argument("--rest", type=float, default=60.0, help="seconds at rest")
     rest = parser.parse_args().rest
+    configure("error", "text")
     show(rows(*uvloop.run(both(rest)), rest), HEADINGS)
 
 

@@ -125,3 +125,15 @@ async def test_an_offered_port_on_which_nothing_listens_ends_the_connection(
         at = await forwarder.offer(unheard.getsockname()[1], "127.0.0.1")
 
         assert await ask(at, b"") == b""
+
+
+async def test_an_offered_port_is_reached_at_a_port_of_choice(
+    forwarder: Forwarder, echo: Address
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = taken.getsockname()[1]
+        with pytest.raises(SandboxError, match=f"cannot listen on 127.0.0.1:{busy}"):
+            await forwarder.offer(echo.port, "127.0.0.1", busy)
+    at = await forwarder.offer(echo.port, "127.0.0.1", busy)
+    assert at.port == busy
+    assert await ask(at, b"outward") == b"outward"
