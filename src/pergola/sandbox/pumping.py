@@ -68,7 +68,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while chunk := await reader.read(_CHUNK):
             writer.write(chunk)
             await writer.drain()
-    except OSError:
+    except (OSError, RuntimeError):  # uvloop raises the latter for a transport that is closed
         pass  # one direction ended; `write_eof` below notifies the other side
     finally:
         with contextlib.suppress(OSError, RuntimeError):
