@@ -161,7 +161,7 @@ async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Pat
     story.chapter(
         GARDEN,
         "A whole landscape: this Garden, a Seed and a Shoot, with Gardener's own control plane and "
-        f"gardenlet. {landscape.COSTS}",
+        f"gardenlet. {landscape.COSTS if simulated else landscape.COSTS_WITH_NODE}",
     )
     nodes = f"All nodes are simulated: {why}." if why else "The Seed gets a real node."
     story.say(nodes)
