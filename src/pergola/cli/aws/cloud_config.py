@@ -10,6 +10,7 @@ from pergola.cli.output import ReportOutput
 from pergola.cli.text import say
 
 if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
     from pergola.cli.aws.subject import Subject
     from pergola.extension_api.cluster import Shoot
     from pergola.providers.aws.control_plane.values import Given
@@ -36,12 +37,13 @@ def cloud_config(
 
     # This needs neither credentials nor permission to read their Secret.
     subject = asyncio.run(read_subject(resource, source, ENVIRONMENT))
-    found = given(subject.infrastructure, _shoot(subject))
+    found = given(subject.infrastructure, shoot_of(subject))
     shown = {"text": _text, "json": _json, "yaml": _yaml}[output]
     say(shown(found), end="")
 
 
-def _shoot(subject: "Subject") -> "Shoot":
+def shoot_of(subject: "Subject") -> "Shoot":
+    """Return the Shoot of an Infrastructure; warn if its manifests have none, and assume one."""
     from pergola.extension_api.cluster import Cluster, Shoot
 
     cluster = Cluster.from_object(subject.cluster) if subject.cluster else None
@@ -60,7 +62,7 @@ def _text(found: "Given") -> str:
     from pergola.providers.aws.control_plane.cloud_provider import KEY
 
     lines = [
-        *_controllers(found),
+        *controllers(found),
         f"ConfigMap {Key.of(found.config_map)}, {KEY}",
         *(f"  {line}" for line in found.config_map["data"][KEY].splitlines()),
     ]
@@ -70,22 +72,27 @@ def _text(found: "Given") -> str:
 def _yaml(found: "Given") -> str:
     from pergola.kube.yaml import dump
 
-    comments = "".join(f"# {line}\n" for line in _controllers(found))
+    comments = "".join(f"# {line}\n" for line in controllers(found))
     return comments + dump(found.config_map)
 
 
 def _json(found: "Given") -> str:
     import orjson
 
-    value = {
-        "configMap": found.config_map,
-        "cloudControllerManager": found.cloud_controller._asdict(),
-        "customRouteController": found.route_controller._asdict(),
-    }
+    value = {"configMap": found.config_map, **controllers_data(found)}
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
-def _controllers(found: "Given") -> list[str]:
+def controllers_data(found: "Given") -> "JsonObject":
+    """Return the controllers whose arguments or replicas depend on the network, and why."""
+    return {
+        "cloudControllerManager": found.cloud_controller._asdict(),
+        "customRouteController": found.route_controller._asdict(),
+    }
+
+
+def controllers(found: "Given") -> list[str]:
+    """Return the same as lines of text."""
     return [
         f"cloud-controller-manager {' '.join(found.cloud_controller.arguments)}",
         f"  {found.cloud_controller.reason}",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from cyclopts import Parameter
 
 from pergola.cli.aws.check import finding_rows
+from pergola.cli.aws.cloud_config import controllers, controllers_data, shoot_of
 from pergola.cli.aws.subject import (
     DEFAULT_ACCOUNT,
     DEFAULT_SOURCE,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
     from pergola.flow import Graph
     from pergola.flow.picture import Notes
+    from pergola.providers.aws.control_plane.values import Given
     from pergola.providers.aws.preflight import Finding
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -37,11 +39,13 @@ class Plan(NamedTuple):
 
     Attributes:
         findings: of the preflight checks; empty for a deletion.
+        control_plane: what controllers get from the network; None until there is one.
     """
 
     graph: "Graph"
     notes: "Notes"
     findings: "list[Finding]"
+    control_plane: "Given | None" = None
 
     @property
     def is_blocked(self) -> bool:
@@ -127,7 +131,18 @@ async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Pla
         steps = delete_steps(work.desired, work.state) if delete else reconcile_steps(work.desired)
         graph = graph_of(DELETION if delete else RECONCILIATION, steps, work)
         found = [] if delete else findings(work.desired, work.snapshot)
-        return Plan(graph, foresee(steps, work), found)
+        given = None if delete else _control_plane(subject)
+        return Plan(graph, foresee(steps, work), found, given)
+
+
+def _control_plane(subject: Subject) -> "Given | None":
+    """Return what the control plane gets from the network as it is now; None before the first."""
+    from pergola.api.objects import map_at
+    from pergola.providers.aws.control_plane.values import given
+
+    if not map_at(subject.infrastructure, "status", "providerStatus"):
+        return None
+    return given(subject.infrastructure, shoot_of(subject))
 
 
 def _picture(found: Plan, form: str) -> str:
@@ -143,6 +158,11 @@ def _print(found: Plan, *, everything: bool) -> None:
     console = plain_console()
     for line in lines(found.graph, found.notes, found.findings, everything=everything):
         console.print_line(line.text, line.indent, line.style)
+    if found.control_plane is not None:
+        console.print_line("")
+        console.print_line("control plane", 0, "bold")
+        for text in controllers(found.control_plane):
+            console.print_line(text, 2)
 
 
 def _data(found: Plan) -> "JsonObject":
@@ -160,4 +180,5 @@ def _data(found: Plan) -> "JsonObject":
             for task in found.graph.order()
         ],
         "findings": finding_rows(found.findings),
+        **({"controlPlane": controllers_data(given)} if (given := found.control_plane) else {}),
     }

@@ -21,6 +21,7 @@ from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state, state_object
+from pergola.providers.aws.status import full_status
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network, everything, managed_config
 from tests.support.aws.site import PUBLIC_KEY, REGION, SHOOT
@@ -139,6 +140,25 @@ async def test_existing_resources_would_be_kept(
     assert text.splitlines()[-1] == "nothing would change"
     assert len(text.splitlines()) == 4
     assert await everything(client) == before
+
+
+async def test_it_says_what_the_control_plane_gets_from_the_network(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = managed_config(REGION)
+    obj = infrastructure(config, await created(client, config))
+    desired = desired_of(obj, Cluster.from_object(CLUSTER))
+    obj["status"] = full_status(desired, read_state(obj["status"]["state"]))
+
+    text = await planned(aws, tmp_path, capsys, obj, CLUSTER, expected=0)
+    _, _, section = text.partition("\ncontrol plane\n")
+    assert "  cloud-controller-manager --configure-cloud-routes=false\n" in section
+    assert "    subnets for load balancers: subnet-" in section
+    assert "  aws-custom-route-controller, replicas: 0\n" in section
+    found = orjson.loads(
+        await planned(aws, tmp_path, capsys, obj, CLUSTER, output="json", expected=0)
+    )
+    assert found["controlPlane"]["customRouteController"]["replicas"] == 0
 
 
 async def test_a_cluster_that_has_lost_its_state_would_be_adopted(
