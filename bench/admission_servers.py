@@ -116,8 +116,8 @@ class _Clocked:
         self._answers = answers
         self.too_large = endpoint.too_large
 
-    def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
-        answer = self._endpoint(content_type, body)
+    def __call__(self, content_type: str, body: bytes, peer: str = "") -> bytes | Awaitable[bytes]:
+        answer = self._endpoint(content_type, body, peer)
         if isinstance(answer, bytes):
             self._answers.append(time.thread_time())
             return answer
@@ -132,8 +132,8 @@ class _Clocked:
 class Nothing:
     """An endpoint that does not decode the request."""
 
-    def __call__(self, content_type: str, body: bytes) -> bytes:
-        del content_type, body
+    def __call__(self, content_type: str, body: bytes, peer: str = "") -> bytes:
+        del content_type, body, peer
         return b"{}"
 
     def too_large(self, limit: str) -> bytes:

@@ -30,7 +30,7 @@ class Pid:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics.webhook(PATH)
 
-    def __call__(self, content_type: str, body: bytes) -> bytes:
+    def __call__(self, content_type: str, body: bytes, peer: str = "") -> bytes:
         """Answer."""
         self._metrics.observe(200, 0.0)
         return str(os.getpid()).encode()

@@ -27,8 +27,8 @@ _TUNNEL: Final = b"CONNECT"
 class Endpoint(Protocol):
     """The handler of one path: maps content type and body to an answer body."""
 
-    def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
-        """Answer a request; directly unless something must be awaited."""
+    def __call__(self, content_type: str, body: bytes, peer: str = "") -> bytes | Awaitable[bytes]:
+        """Answer a request of a peer; directly unless something must be awaited."""
         ...
 
     def too_large(self, limit: str) -> bytes:
@@ -283,7 +283,7 @@ class Connection(Accepted):
     # Answering
 
     def _answer(self, endpoint: Endpoint, body: bytes) -> None:
-        answer = endpoint(self._incoming.content_type, body)
+        answer = endpoint(self._incoming.content_type, body, self.peer)
         if isinstance(answer, bytes):
             self._decided()
             self._write(HTTPStatus.OK, answer)

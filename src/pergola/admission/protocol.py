@@ -84,11 +84,11 @@ class Reviewer:
         self._metrics = metrics
         self._budget = budget
 
-    def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
+    def __call__(self, content_type: str, body: bytes, peer: str = "") -> bytes | Awaitable[bytes]:
         """Answer a review; directly unless the handler has to wait."""
         began = time.perf_counter()
         try:
-            asked = read_review(content_type, body)
+            asked = read_review(content_type, body, peer)
         except MalformedReview as error:
             verdict = errored(HTTPStatus.BAD_REQUEST, str(error))
             return self._answered(error.version, error.uid, verdict, began)
@@ -159,8 +159,11 @@ def _later(request: Request) -> Verdict | None:
     return None
 
 
-def read_review(content_type: str, body: bytes) -> Asked:
+def read_review(content_type: str, body: bytes, peer: str = "") -> Asked:
     """Return the request in a body.
+
+    Args:
+        peer: the address that sent it.
 
     Raises:
         MalformedReview: the body does not contain a valid request.
@@ -183,7 +186,7 @@ def read_review(content_type: str, body: bytes) -> Asked:
         raise MalformedReview(f"the {_KIND} has no request", version=version)
     uid = _text(request, "uid")
     try:
-        return Asked(version, _request(uid, request))
+        return Asked(version, _request(uid, request, peer))
     except MalformedReview as error:
         raise MalformedReview(str(error), uid=uid, version=version) from None
 
@@ -202,7 +205,7 @@ def render_review(version: str, uid: str, verdict: Verdict) -> bytes:
     return orjson.dumps({"apiVersion": version, "kind": _KIND, "response": response})
 
 
-def _request(uid: str, request: JsonObject) -> Request:
+def _request(uid: str, request: JsonObject, peer: str) -> Request:
     operation = request.get("operation")
     if operation not in _OPERATIONS:
         raise MalformedReview(f'operation is "{operation}", expected {", ".join(_OPERATIONS)}')
@@ -224,6 +227,7 @@ def _request(uid: str, request: JsonObject) -> Request:
         object=_object(request, "object", operation),
         old_object=_object(request, "oldObject", operation),
         dry_run=request.get("dryRun") is True,
+        peer=peer,
     )
 
 

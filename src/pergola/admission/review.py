@@ -30,6 +30,7 @@ class Request(Struct, frozen=True, kw_only=True):
         name: empty if a collection is deleted, or if the name is generated.
         object: the object to be stored; None for DELETE. Handlers must not change it.
         old_object: the stored object; None for CREATE.
+        peer: the address of the API server that asks; empty if unknown.
     """
 
     uid: str
@@ -44,6 +45,7 @@ class Request(Struct, frozen=True, kw_only=True):
     object: JsonObject | None = None
     old_object: JsonObject | None = None
     dry_run: bool = False
+    peer: str = ""
 
 
 class Edit(NamedTuple):

@@ -6,6 +6,7 @@ Not for: the meaning of kinds; networks are in `pergola.providers.networking`.
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter, SeveralErrors
 from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.seed import Seed
 
 __all__ = [
     "Actuator",
@@ -14,6 +15,7 @@ __all__ = [
     "Context",
     "ExtensionError",
     "RequeueAfter",
+    "Seed",
     "SeveralErrors",
     "Shoot",
     "Status",

@@ -11,6 +11,7 @@ from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.kinds import GROUP, VERSION
 from pergola.extensions.garden import Garden
 from pergola.extensions.health_checks.checks import HealthCheck
+from pergola.extensions.seed import Seed
 from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
@@ -126,9 +127,20 @@ class Actuator(ABC):
         """
         return ()
 
-    def webhooks(self) -> Sequence[Webhook]:
-        """Return the webhooks for objects on the seed and in Shoots; none by default."""
+    def webhooks(self, seed: Seed) -> Sequence[Webhook]:
+        """Return the webhooks for objects on the seed and in Shoots; none by default.
+
+        They are served wherever the controller of the actuator runs.
+
+        Args:
+            seed: for reads on the seed.
+        """
         return ()
+
+    @classmethod
+    def has_webhooks(cls) -> bool:
+        """Return whether the extension has webhooks on the seed or in Shoots."""
+        return cls.webhooks is not Actuator.webhooks
 
     def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
         """Return the webhooks for objects of the garden, such as Shoots; none by default.

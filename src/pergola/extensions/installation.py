@@ -93,7 +93,7 @@ def installation_of(
         plurals=sorted({_plural(actuator.kind) for actuator in made}),
         references=references,
         rules=[rule for actuator in made for rule in actuator.rules],
-        has_webhooks=any(actuator.webhooks() for actuator in made),
+        has_webhooks=any(actuator.has_webhooks() for actuator in made),
     )
 
 

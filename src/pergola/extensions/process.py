@@ -14,6 +14,7 @@ from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.heartbeat import RENEW_SECONDS, Heartbeat
 from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.extensions.seed import Seed
 from pergola.extensions.sharing import Sharing
 from pergola.extensions.webhooks.declare import enabled, side_by_side
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
@@ -127,23 +128,35 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
         units = assemble(app.guarded(client), actuators, options, metrics, sharing)
         on = chosen(units, options)
         await app.serve(
-            webhooks=_webhooks(client, actuators, options, metrics),
+            webhooks=webhooks_of(client, actuators, on, options, metrics),
             sharing=sharing.chosen(on) if sharing else (),
             leading=[unit for unit in on if not sharing or unit not in sharing.units],
         )
 
 
-def _webhooks(
-    client: Client, actuators: Sequence[Actuator], options: Options, metrics: Metrics
+def webhooks_of(
+    client: Client,
+    actuators: Sequence[Actuator],
+    on: Iterable[Unit],
+    options: Options,
+    metrics: Metrics,
 ) -> ExtensionWebhooks | None:
-    """Return the webhooks of all actuators; None if this instance serves none.
+    """Return the webhooks of all actuators that run; None if this instance serves none.
+
+    Args:
+        on: the enabled units.
 
     Raises:
         WebhookError: a webhook to disable does not exist, or two contradict each other.
     """
-    groups = side_by_side((actuator.type, actuator.webhooks()) for actuator in actuators)
+    seed = Seed(client)
+    groups = side_by_side((actuator.type, actuator.webhooks(seed)) for actuator in actuators)
+    left = enabled((webhook for group in groups for webhook in group), options.disable_webhooks)
+    # Another process may serve what this one does not run, and registers the webhooks for it.
+    running = {unit.name for unit in on}
+    names = controller_names(actuators)
+    groups = [group if name in running else [] for group, name in zip(groups, names, strict=True)]
     declared = [webhook for group in groups for webhook in group]
-    left = enabled(declared, options.disable_webhooks)
     if not declared:
         return None
     if SHOOT_CLASS not in options.lifecycle.classes:
@@ -157,7 +170,8 @@ def _webhooks(
             webhooks=[webhook.registration.name for webhook in left],
         )
         return None
-    settings = replace(options.webhooks, disabled=options.disable_webhooks)
+    off = {each.registration.name for each in declared} - {each.registration.name for each in left}
+    settings = replace(options.webhooks, disabled=frozenset(off))
     webhooks = ExtensionWebhooks(client, actuators[0].name, declared, settings, metrics)
     _register_in_shoots(webhooks, actuators, groups)
     return webhooks

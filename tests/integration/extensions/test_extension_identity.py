@@ -17,6 +17,7 @@ from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.extensions.installation import Installation, installation_documents, installation_of
 from pergola.extensions.lifecycle import Settings
 from pergola.extensions.process import Options, serve
+from pergola.extensions.seed import Seed
 from pergola.extensions.webhooks.clouds import AZURE
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.settings import WebhookSettings
@@ -61,9 +62,9 @@ async def installed(cluster_client: Client, namespace: str) -> AsyncIterator[Ins
         type = site.type
         name = component
 
-        def webhooks(self) -> Sequence[Webhook]:
+        def webhooks(self, seed: Seed) -> Sequence[Webhook]:
             changed = network_mutator(component, site.type, {site.type: AZURE["calico"]})
-            return [*super().webhooks(), changed]
+            return [*super().webhooks(seed), changed]
 
     actuator = Own()
     found = installation_of([actuator], ["own.py:Own"], "registry.example/x:1")

@@ -191,7 +191,7 @@ def without_overlay(draft, old):
 class Cloud(Gardenet):
     name = f"provider-{Gardenet.type[-20:]}"
 
-    def webhooks(self):
+    def webhooks(self, seed):
         return [network_mutator(self.name, self.type, {self.type: without_overlay})]
 """
 
@@ -244,6 +244,19 @@ async def test_an_instance_of_other_classes_leaves_webhooks_to_the_one_for_shoot
         await one.until_logged(
             "webhooks are not served: they concern Shoots, and this instance serves none"
         )
+        await one.until_logged("endpoints are served")
+    configuration = Key("", f"gardener-extension-provider-{site.type[-20:]}")
+    assert await site.client.find(CONFIGURATION, configuration) is None
+
+
+async def test_an_instance_that_does_not_run_a_controller_leaves_its_webhooks_to_others(
+    kubeconfig: Path, site: ExtensionSite, cloud: str
+) -> None:
+    options = (
+        *("--webhook-config-namespace", site.namespace),
+        *("--disable-controllers", "network"),
+    )
+    async with replica(kubeconfig, site, cloud, *options, elected=False) as one:
         await one.until_logged("endpoints are served")
     configuration = Key("", f"gardener-extension-provider-{site.type[-20:]}")
     assert await site.client.find(CONFIGURATION, configuration) is None

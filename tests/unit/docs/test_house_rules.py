@@ -163,7 +163,6 @@ UNUSED: Final = {
     "on_broken_pipe": "rich",
     "for_kubectl": "the entry point of kubectl_complete-pergola",
     # For authors of extensions and kinds; examples, guides or tests use them.
-    "control_plane_mutator": "the SDK",
     "network_mutator": "the SDK",
     "request_access": "the SDK",
     "load_actuator": "the SDK",

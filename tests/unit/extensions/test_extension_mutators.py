@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from pergola.admission.draft import Draft
 from pergola.admission.protocol import Reviewer
-from pergola.admission.review import GroupVersionResource, Operation, Request, Verdict
+from pergola.admission.review import GroupVersionResource, Handler, Operation, Request, Verdict
 from pergola.admission.webhook import Webhook
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.webhooks.clouds import AZURE
 from pergola.extensions.webhooks.declare import WebhookError
-from pergola.extensions.webhooks.mutation import from_objects
+from pergola.extensions.webhooks.mutation import LeftAlone, Mutate, from_objects, mutating
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.objects_mutator import (
     ObjectMutation,
@@ -28,9 +28,10 @@ from pergola.extensions.webhooks.shoot_mutator import (
     ShootDefault,
     shoot_mutator,
 )
+from pergola.kube.errors import ApiError
 from pergola.resource_manager.webhooks.explanation import applied
 from pergola.runtime.metrics import Metrics
-from tests.support.reviews import review_of
+from tests.support.reviews import answer, review_of
 
 CALICO = "calico.networking.extensions.gardener.cloud"
 CONFIG = {"apiVersion": f"{CALICO}/v1alpha1", "kind": "NetworkConfig"}
@@ -111,6 +112,48 @@ def test_the_webhook_of_a_cloud_is_registered_as_the_contract_requires() -> None
         "reinvocationPolicy": "Never",
     }
     assert WEBHOOK.registration.path == "/network"
+
+
+# Mutators that read something first
+
+
+def reading(*mutators: Mutate) -> Handler:
+    return mutating(lambda _, __: mutators)
+
+
+async def read_first(draft: Draft, _: JsonObject | None) -> None:
+    draft.set(("spec", "read"), "first", "it has to be read")
+
+
+def then(draft: Draft, _: JsonObject | None) -> None:
+    draft.set(("spec", "then"), draft.get("spec", "read"), "it comes after")
+
+
+async def left_alone(_: Draft, __: JsonObject | None) -> None:
+    raise LeftAlone("nobody knows")
+
+
+async def unreadable(_: Draft, __: JsonObject | None) -> None:
+    raise ApiError(503, {"message": "try again"})
+
+
+async def test_mutators_wait_for_each_other() -> None:
+    verdict = await answer(reading(read_first, then, read_first), review_of(network(), "CREATE"))
+
+    spec = applied(network(), verdict.edits)["spec"]
+    assert (spec["read"], spec["then"]) == ("first", "first")
+
+
+async def test_an_object_that_is_left_alone_is_allowed_with_a_warning() -> None:
+    verdict = await answer(reading(left_alone, then), review_of(network(), "CREATE"))
+
+    assert (verdict.allowed, verdict.edits) == (True, ())
+    assert verdict.warnings == ("nobody knows",)
+
+
+async def test_a_refusal_by_the_api_server_is_passed_on() -> None:
+    with pytest.raises(ApiError, match="try again"):
+        await answer(reading(unreadable), review_of(network(), "CREATE"))
 
 
 # Must hold

@@ -15,7 +15,8 @@ from pergola.extensions.actuator import Actuator, Context
 from pergola.extensions.garden import Garden, cloud_profile_of
 from pergola.extensions.garden_process import admission
 from pergola.extensions.options import options_from
-from pergola.extensions.process import configure, controller_names
+from pergola.extensions.process import assemble, chosen, configure, controller_names, webhooks_of
+from pergola.extensions.seed import Seed
 from pergola.extensions.webhooks.declare import enabled, side_by_side
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.shoots import shoot_rule
@@ -148,6 +149,46 @@ def test_the_command_line_overrides_single_feature_gates(tmp_path: Path) -> None
 def test_a_shoot_names_its_cloud_profile(spec: JsonObject, kind: str, key: Key) -> None:
     shoot = {"metadata": {"namespace": "garden-dev"}, "spec": spec}
     assert cloud_profile_of(shoot) == (kind, key)
+
+
+# The webhooks of those that run
+
+
+class Twill(Weft):
+    def webhooks(self, seed: Seed) -> list[Webhook]:
+        return [webhook("/weft", self.type)]
+
+
+class Stain(Dye):
+    def webhooks(self, seed: Seed) -> list[Webhook]:
+        return [webhook("/dye", self.type)]
+
+
+def served(**given: JsonValue) -> list[str] | None:
+    """Return the paths that a process serves."""
+    actuators, metrics, client = [Twill(), Stain()], Metrics(), Client.connect(cluster_config())
+    options = options_from(None, {"webhookConfigNamespace": "extension", **given})
+    on = chosen(assemble(client, actuators, options, metrics), options)
+    found = webhooks_of(client, actuators, on, options, metrics)
+    return None if found is None else [entry["name"] for entry in _entries(found)]
+
+
+def _entries(found: ExtensionWebhooks) -> list[JsonObject]:
+    return [entry for each in found.configurations(b"") for entry in each["webhooks"]]
+
+
+async def test_webhooks_are_served_where_their_controller_runs() -> None:
+    weft, dye = "weft.weft.extensions.gardener.cloud", "dye.dye.extensions.gardener.cloud"
+
+    assert served() == [weft, dye]
+    assert served(disableControllers=["dnsrecord"]) == [weft]
+    assert served(controllers=["dnsrecord"], disableWebhooks=["weft"]) == [dye]
+    assert served(disableControllers=["dnsrecord", "network"]) is None
+
+
+def test_a_class_tells_whether_it_has_webhooks() -> None:
+    assert Twill.has_webhooks()
+    assert not Weft.has_webhooks()
 
 
 # The admission component

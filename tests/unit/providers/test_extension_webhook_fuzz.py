@@ -15,6 +15,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.providers.networking.admission import admission_webhooks
 from pergola.providers.networking.calico.plugin import Calico
+from pergola.providers.networking.cilium import node_local_dns
 from pergola.providers.networking.cilium.plugin import Cilium
 from pergola.runtime.metrics import Metrics
 from tests.support.fuzzing import Fuzzed, Sample, examples
@@ -114,7 +115,7 @@ WEBHOOKS: Final[dict[str, tuple[Webhook, list[Sample]]]] = {
         f"cilium {each.short_name}": (each, CILIUM)
         for each in admission_webhooks(Cilium(), Cilium().shoot_defaults())
     },
-    **{f"cilium {each.short_name}": (each, NODE_LOCAL_DNS) for each in Cilium().webhooks()},
+    **{f"cilium {each.short_name}": (each, NODE_LOCAL_DNS) for each in (node_local_dns.webhook(),)},
     "aws mutator": (aws_shoot_mutator(), [aws_shoot()]),
     "aws validator": (aws_shoot_validator(lambda _: PROFILE), [aws_shoot()]),
     "azure networks": (network_mutator("provider-azure", "azure", AZURE), NETWORKS),

@@ -3,9 +3,9 @@
 The changes are given as data: kinds, names, and a function for each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import GroupVersionResource, Handler, Request
@@ -15,10 +15,21 @@ from pergola.extensions.webhooks.declare import selects, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL, NETWORK_LABEL
 
+SEED_LABEL: Final = "seed.gardener.cloud/provider"
 KUBE_SYSTEM: Final[JsonObject] = {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}
 """A selector for the namespace `kube-system`, by the label that API servers set.
 
 The original selects `gardener.cloud/purpose`, which a new Shoot lacks at first."""
+
+
+class ByCaller(NamedTuple):
+    """A mutator that depends on the Shoot that asks.
+
+    Attributes:
+        of: returns it, given the address of the API server.
+    """
+
+    of: Callable[[str], Mutate]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,43 +37,56 @@ class ObjectMutation:
     """The mutator of a kind.
 
     Attributes:
-        prefixes: how their names start; all names if empty.
+        prefixes: how their names start.
+        names: their names; all if there are no prefixes either.
     """
 
     resource: GroupVersionResource
-    mutate: Mutate
+    mutate: Mutate | ByCaller
     prefixes: tuple[str, ...] = field(default=())
+    names: tuple[str, ...] = field(default=())
 
     def concerns(self, request: Request, obj: JsonObject) -> bool:
         """Return whether it applies to the object of a request."""
         name = name_of(obj) or request.name
-        return request.resource == self.resource and (
-            not self.prefixes or name.startswith(self.prefixes)
-        )
+        if request.resource != self.resource:
+            return False
+        is_any = not (self.prefixes or self.names)
+        return is_any or name in self.names or name.startswith(self.prefixes)
+
+    def mutator(self, request: Request) -> Mutate:
+        """Return the mutator for a request."""
+        return self.mutate.of(request.peer) if isinstance(self.mutate, ByCaller) else self.mutate
 
 
 def control_plane_mutator(
     component: str,
     mutations: Sequence[ObjectMutation],
     *,
+    purpose: str = "controlplane",
     cloud: str = "",
     network: str = "",
-    path: str = "/controlplane",
+    seed: str = "",
+    object_selector: JsonObject | None = None,
+    path: str = "",
 ) -> Webhook:
-    """Return a provider's webhook on objects in the namespaces of its Shoots in the seed.
+    """Return a provider's webhook on objects in the seed.
 
     Args:
         component: such as `provider-azure`.
-        cloud: only Shoots on this infrastructure.
-        network: only Shoots with this network plugin.
+        purpose: the first part of its name, and its default path.
+        cloud: only namespaces of Shoots on this infrastructure.
+        network: only namespaces of Shoots with this network plugin.
+        seed: only namespaces of a seed on this infrastructure.
     """
-    labels = ((CLOUD_LABEL, cloud), (NETWORK_LABEL, network))
+    labels = ((CLOUD_LABEL, cloud), (NETWORK_LABEL, network), (SEED_LABEL, seed))
     expressions = [selects(label, [value]) for label, value in labels if value]
     registration = _registration(
-        webhook_name("controlplane", component),
-        path,
+        webhook_name(purpose, component),
+        path or f"/{purpose}",
         mutations,
-        namespace_selector={"matchExpressions": expressions},
+        namespace_selector={"matchExpressions": expressions} if expressions else {},
+        object_selector=object_selector,
     )
     return Webhook(registration=registration, handler=_handler(mutations))
 
@@ -89,7 +113,7 @@ def shoot_objects_mutator(
         path or f"/{purpose}",
         mutations,
         namespace_selector=namespace_selector,
-        object_selector=object_selector or {},
+        object_selector=object_selector,
         failure_policy=failure_policy,
     )
     return Webhook(registration=registration, handler=_handler(mutations), of_shoots=True)
@@ -97,7 +121,7 @@ def shoot_objects_mutator(
 
 def _handler(mutations: Sequence[ObjectMutation]) -> Handler:
     def choose(request: Request, obj: JsonObject) -> Iterator[Mutate]:
-        return (m.mutate for m in mutations if m.concerns(request, obj))
+        return (m.mutator(request) for m in mutations if m.concerns(request, obj))
 
     return mutating(choose)
 

@@ -11,6 +11,7 @@ from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.image_vector import ImageVector
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.actuator import Context
+from pergola.extensions.seed import Seed
 from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF, ShootDefault
 from pergola.manifests import Images
 from pergola.providers.networking.cilium import checks, node_local_dns
@@ -80,7 +81,7 @@ class Cilium(NetworkPlugin[NetworkConfig]):
         """Yield contradictions to the Shoot's kube-proxy."""
         return checks.check_shoot(config, shoot)
 
-    def webhooks(self) -> Sequence[Webhook]:
+    def webhooks(self, seed: Seed) -> Sequence[Webhook]:
         """Return the webhook that adapts node-local DNS in Shoots."""
         return [node_local_dns.webhook()]
 

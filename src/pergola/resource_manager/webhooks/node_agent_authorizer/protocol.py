@@ -62,7 +62,7 @@ class NodeAgentAuthorizer:
         """Answer a request that exceeds a limit, without decoding it."""
         return _failed(_VERSIONS[0], f"413 request entity is too large; limit is {limit}")
 
-    async def __call__(self, content_type: str, body: bytes) -> bytes:
+    async def __call__(self, content_type: str, body: bytes, peer: str = "") -> bytes:
         """Answer one review. Any error denies the request."""
         try:
             version, attributes = read_review(content_type, body)
