@@ -1,16 +1,19 @@
 """The actuator of ControlPlanes in AWS (spec 31 §6)."""
 
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import Final
 
+from pergola.admission.webhook import Webhook
 from pergola.api.field_errors import Cause
 from pergola.api.objects import JsonObject
 from pergola.bundle.image_vector import ImageVector
 from pergola.extensions.actuator import Context
 from pergola.extensions.control_planes import ControlPlaneProvider, Credential, Plan, Rendered
 from pergola.extensions.health_checks.checks import HealthCheck
+from pergola.extensions.seed import Seed
 from pergola.providers.aws.control_plane.calico_conditions import remove_conditions_of_calico
 from pergola.providers.aws.control_plane.checks import check
 from pergola.providers.aws.control_plane.cloud_provider import cloud_controller as explained
@@ -22,6 +25,7 @@ from pergola.providers.aws.control_plane.render import (
     render,
 )
 from pergola.providers.aws.control_plane.subnets import places_load_balancers
+from pergola.providers.aws.control_plane.webhooks import AwsWebhooks, EtcdStorage
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG, ControlPlaneConfig
 from pergola.providers.aws.warnings import warn
 from pergola.secrets_manager import Certificate, CertificateAuthority, Options, SigningCA, Use
@@ -35,6 +39,7 @@ class AwsControlPlane(ControlPlaneProvider[ControlPlaneConfig]):
 
     Args:
         images: by default those of the package, overridden by `IMAGEVECTOR_OVERWRITE`.
+        etcd: the volumes of new etcds; by default those of the environment.
     """
 
     type = "aws"
@@ -55,8 +60,13 @@ class AwsControlPlane(ControlPlaneProvider[ControlPlaneConfig]):
         "csi-volume-modifier",
     )
 
-    def __init__(self, images: ImageVector | None = None) -> None:
+    def __init__(self, images: ImageVector | None = None, etcd: EtcdStorage | None = None) -> None:
         self._images = images or ImageVector.from_environment(files(__package__) / "images.yaml")
+        self._etcd = etcd or EtcdStorage.from_environment(os.environ)
+
+    def webhooks(self, seed: Seed) -> Sequence[Webhook]:
+        """Return the webhooks that adapt the rest of the control plane, nodes and Services."""
+        return AwsWebhooks(seed, self._images, self._etcd).all()
 
     def check(self, plan: Plan[ControlPlaneConfig]) -> Iterator[Cause]:
         """Yield the problems of the config, the network and the Secret."""

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.api.ip_ranges import parse_network
-from pergola.api.known.kubernetes_versions import Minor, Version, parse_version
-from pergola.api.marks import is_truthy
+from pergola.api.known.kubernetes_versions import Version
 from pergola.api.objects import JsonObject, annotations_of, map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import configuration_problem
@@ -16,6 +15,7 @@ from pergola.providers.aws.control_plane.credentials import (
     credentials_checksum,
     has_workload_identity,
 )
+from pergola.providers.aws.control_plane.volume_classes import needs_volume_class_gate, version_of
 from pergola.providers.aws.control_plane_config import ControlPlaneConfig
 from pergola.providers.aws.overlay import has_overlay
 
@@ -24,8 +24,6 @@ SECRET: Final = "cloudprovider"  # noqa: S105 - the name of a Secret
 IPV4: Final = "IPv4"
 IPV6: Final = "IPv6"
 _IPV6_VERSION: Final = 6
-_CLASSES_ARE_STABLE: Final = Minor(1, 34)
-_VOLUME_CLASSES: Final = f"{GROUP}/enable-volume-attributes-class"
 _WITHOUT_IPV4: Final = "192.168.0.0/16"
 """The range for pods that the IPAM controller is told when there is none; it needs one."""
 
@@ -69,12 +67,7 @@ class Values:
         Raises:
             ExtensionError: it has none.
         """
-        version = parse_version(self.shoot.kubernetes_version)
-        if version is None:
-            raise configuration_problem(
-                f'the Shoot has no Kubernetes version, but "{self.shoot.kubernetes_version}"'
-            )
-        return version
+        return version_of(self.shoot)
 
     @property
     def families(self) -> list[str]:
@@ -126,8 +119,7 @@ class Values:
     @property
     def volume_class_gates(self) -> list[str]:
         """The arguments that switch VolumeAttributesClasses on where they are not by default."""
-        chosen = is_truthy(annotations_of(self.shoot.raw).get(_VOLUME_CLASSES))
-        if not chosen or self.version.of_minor >= _CLASSES_ARE_STABLE:
+        if not needs_volume_class_gate(self.shoot):
             return []
         # The comma is the original's: without it, pods would restart when it is replaced.
         return ["--feature-gates=VolumeAttributesClass=true,"]
