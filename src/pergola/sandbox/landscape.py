@@ -69,13 +69,15 @@ _REPORTED: Final[dict[str, frozenset[str]]] = {
         ),
         _LOCAL,
     ),
-    **dict.fromkeys(("ControlPlane", "Worker"), _LOCAL | {"aws"}),
+    "ControlPlane": _LOCAL,
+    "Worker": _LOCAL | {"aws"},
 }
 _ACCESS: Final = Key("garden", "gardener")
 _BY_PROVIDER_LOCAL: Final = ("ControlPlane", "Infrastructure", "OperatingSystemConfig", "Worker")
 _CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
 _BACKUPS: Final = "backups"
 _STAND_IN: Final = "local-workers"
+_AWS: Final = "pergola-aws"
 _ZONE: Final = "topology.kubernetes.io/zone"
 ONE_ZONE: Final = ("local",)
 ZONES: Final = ("local-a", "local-b", "local-c")
@@ -121,11 +123,17 @@ class Landscape:
     async def install(self, extension: str, variables: Mapping[str, str]) -> Key:
         """Create one of the Extensions of the examples, with its charts; return its key.
 
+        Nobody else serves control planes in AWS, so Pergola's extension does.
+
         Args:
             extension: the name of a file, without its ending.
             variables: the environment of the extension, in addition to its own.
         """
         [obj] = _documents(EXAMPLES / "extensions" / f"{extension}.yaml")
+        if extension == _AWS:
+            obj["spec"]["resources"].append({"kind": "ControlPlane", "type": "aws"})
+            values = map_at(obj, "spec", "deployment", "extension", "values")
+            values["controlPlanes"] = {"enabled": True}
         deployment = map_at(obj, "spec", "deployment")
         admission = map_at(deployment, "admission")
         for part in (deployment["extension"], *map(admission.get, _CLUSTERS)):
