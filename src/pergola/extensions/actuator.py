@@ -158,6 +158,14 @@ class Actuator(ABC):
         return f"extension-{cls.type}-shoot-webhooks"
 
     @classmethod
+    def shoot_namespaces(cls) -> Mapping[str, str]:
+        """Return the labels of namespaces in which that ManagedResource is the extension's own.
+
+        Other extensions may have one of the same name. All namespaces by default.
+        """
+        return {}
+
+    @classmethod
     def cluster_name(cls, key: Key) -> str:
         """Return the name of a resource's Cluster; empty if it has none.
 

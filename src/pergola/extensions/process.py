@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from pergola import __version__
 from pergola.admission.webhook import Webhook
@@ -181,19 +181,30 @@ def _register_in_shoots(
     webhooks: ExtensionWebhooks, actuators: Sequence[Actuator], groups: Sequence[Sequence[Webhook]]
 ) -> None:
     """Register all webhooks that share a ManagedResource, even of several actuators."""
-    owned: dict[str, list[Webhook]] = {}
+    owned: dict[_InShoots, list[Webhook]] = {}
     for actuator, group in zip(actuators, groups, strict=True):
-        name = actuator.shoot_webhooks_resource()
-        owned.setdefault(name, []).extend(w for w in group if w.of_shoots)
-    components = {a.shoot_webhooks_resource(): a.name for a in reversed(actuators)}
+        owned.setdefault(_in_shoots(actuator), []).extend(w for w in group if w.of_shoots)
+    components = {_in_shoots(actuator): actuator.name for actuator in reversed(actuators)}
     renders = {
-        name: webhooks.in_shoots(components[name], name, found)
-        for name, found in owned.items()
+        place: webhooks.in_shoots(components[place], place.name, found, dict(place.namespaces))
+        for place, found in owned.items()
         if found
     }
     for actuator, group in zip(actuators, groups, strict=True):
         if any(webhook.of_shoots for webhook in group):
-            actuator.shoot_webhooks = renders[actuator.shoot_webhooks_resource()]
+            actuator.shoot_webhooks = renders[_in_shoots(actuator)]
+
+
+class _InShoots(NamedTuple):
+    """A ManagedResource with webhooks, and the labels of its namespaces."""
+
+    name: str
+    namespaces: frozenset[tuple[str, str]]
+
+
+def _in_shoots(actuator: Actuator) -> _InShoots:
+    namespaces = frozenset(actuator.shoot_namespaces().items())
+    return _InShoots(actuator.shoot_webhooks_resource(), namespaces)
 
 
 def assemble(

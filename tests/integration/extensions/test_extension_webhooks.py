@@ -389,6 +389,27 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
         await site.client.get(MUTATING, Key("", site.name))
 
 
+async def test_a_managed_resource_of_another_cloud_is_left_alone(site: Site) -> None:
+    """Control planes of every cloud have a ManagedResource of one name."""
+    clock, name = FakeClock(NOW), f"webhooks-{site.token}"
+    webhook = dns_webhook(site)
+    found = site.webhooks(webhook, clock=clock)
+    namespaces = {"shoot.gardener.cloud/provider": site.cloud}
+    own = found.in_shoots(site.component, name, [webhook], namespaces)
+    keys = [
+        Key(await site.control_plane("calico", cloud), name)
+        for cloud in (f"other-{site.token}", site.cloud)
+    ]
+    async with site.serving(found) as units:
+        objects = Registry(*await own())
+        before = [await apply(site.client, for_shoot(*key, objects, origin="test")) for key in keys]
+        await passes(site, found, clock, timedelta(days=29))
+        await until(site.client, MANAGED_RESOURCE, keys[1], partial(differs, before[1]))
+        await site.settled(units)
+    left_alone = await site.client.get(MANAGED_RESOURCE, keys[0])
+    assert left_alone["spec"] == before[0]["spec"]
+
+
 async def test_two_types_have_separate_webhooks_in_shoots(site: Site) -> None:
     webhook = dns_webhook(site)
     registration = replace(webhook.registration, name=f"other.{site.token}.example.org", path="/b")

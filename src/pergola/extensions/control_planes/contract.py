@@ -1,7 +1,7 @@
 """The interface for authors of control planes of a cloud (spec 31 §6)."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Generic
 
 from pergola.api.field_errors import Cause
@@ -9,6 +9,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extensions.actuator import Actuator, Context
 from pergola.extensions.control_planes.plan import C, Credential, Plan, Rendered
 from pergola.extensions.control_planes.resources import WEBHOOKS
+from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL
 
 
 class ControlPlaneContract(Actuator, Generic[C]):
@@ -58,3 +59,8 @@ class ControlPlaneContract(Actuator, Generic[C]):
     def shoot_webhooks_resource(cls) -> str:
         """Return the name of the ManagedResource with the webhooks for Shoots."""
         return WEBHOOKS
+
+    @classmethod
+    def shoot_namespaces(cls) -> Mapping[str, str]:
+        """Return the label of Shoots in the cloud: every cloud has one of the same name."""
+        return {CLOUD_LABEL: cls.type}

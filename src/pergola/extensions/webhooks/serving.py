@@ -4,7 +4,7 @@ The process issues its own authority, renewed before its 30 days are over; an ol
 until it expires. Every replica serves; the leader renews and registers.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -44,6 +44,7 @@ class _InShoots(NamedTuple):
     component: str
     managed_resource: str
     webhooks: Sequence[Webhook]
+    namespaces: Mapping[str, str]
 
 
 class ExtensionWebhooks(WebhookServer):
@@ -96,7 +97,11 @@ class ExtensionWebhooks(WebhookServer):
         return Key(self._settings.namespace, certificates_of(self._component))
 
     def in_shoots(
-        self, component: str, managed_resource: str, webhooks: Iterable[Webhook]
+        self,
+        component: str,
+        managed_resource: str,
+        webhooks: Iterable[Webhook],
+        namespaces: Mapping[str, str] | None = None,
     ) -> ShootWebhooks:
         """Register webhooks in Shoots, through a ManagedResource that an actuator writes.
 
@@ -105,6 +110,8 @@ class ExtensionWebhooks(WebhookServer):
             managed_resource: the name of the ManagedResource, which is kept up to date as
                 authorities change.
             webhooks: webhooks that are not for Shoots are ignored.
+            namespaces: the labels of namespaces in which the ManagedResource is the component's; in
+                others, another extension has one of the same name. All namespaces if empty.
 
         Returns:
             A function that returns the current webhook configurations. It raises RequeueAfter while
@@ -112,7 +119,7 @@ class ExtensionWebhooks(WebhookServer):
         """
         names = {webhook.registration.name for webhook in webhooks if webhook.of_shoots}
         found = [w for w in self._webhooks if w.registration.name in names]
-        group = _InShoots(component, managed_resource, found)
+        group = _InShoots(component, managed_resource, found, namespaces or {})
         if found:
             self._in_shoots.append(group)
 
@@ -133,6 +140,7 @@ class ExtensionWebhooks(WebhookServer):
             self.secret,
             group.managed_resource,
             partial(self._for_shoots, group),
+            namespaces=group.namespaces,
             name=CONTROLLER if is_only else f"{CONTROLLER}-{group.component}",
             metrics=self._metrics,
             clock=self._clock,

@@ -5,17 +5,18 @@ controller updates all Shoots at once: otherwise they would not trust the new ce
 are reconciled for another reason.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from pergola.admission.configurations import Endpoint, configurations
 from pergola.admission.self_signed import read_identity
 from pergola.admission.webhook import Webhook
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,
     deletion_timestamp_of,
+    labels_of,
     map_at,
     name_of,
 )
@@ -24,7 +25,6 @@ from pergola.bundle import Bundle, Registry, build, update
 from pergola.bundle.managed_resource import secret_names
 from pergola.extensions.webhooks.declare import LABELS, configuration_name
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
 from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock
@@ -64,20 +64,24 @@ def shoot_registration(
     managed_resource: str,
     render: Render,
     *,
+    namespaces: Mapping[str, str],
     name: str = CONTROLLER,
     metrics: Metrics,
     clock: Clock | None = None,
 ) -> Unit:
-    """Return the controller that updates the ManagedResources of a name in all namespaces.
+    """Return the controller that updates the ManagedResources of a name.
 
     It updates existing ones, but never creates or deletes any.
 
     Args:
         secret: holds the identity of the webhook server.
         managed_resource: contains the output of `render`, and nothing else.
+        namespaces: the labels of the namespaces with those of this extension; all if empty.
         name: the name of the controller.
     """
-    found = _ShootRegistration(client, secret, managed_resource, render, name, metrics, clock)
+    found = _ShootRegistration(
+        client, secret, managed_resource, render, namespaces, name, metrics, clock
+    )
     return Unit(caches=[found.identities, found.resources], controllers=[found.controller])
 
 
@@ -88,6 +92,7 @@ class _ShootRegistration:
         secret: Key,
         managed_resource: str,
         render: Render,
+        namespaces: Mapping[str, str],
         controller: str,
         metrics: Metrics,
         clock: Clock | None,
@@ -96,6 +101,7 @@ class _ShootRegistration:
         self._secret = secret
         self._name = managed_resource
         self._render = render
+        self._namespaces = namespaces
         self._clock = clock
         self._desired: tuple[bytes, frozenset[str]] = (b"", frozenset())
         self.controller: Workers[Key] = Workers(
@@ -110,19 +116,23 @@ class _ShootRegistration:
         self.resources.subscribe(self._changed)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Update one ManagedResource; send no request if it is up to date."""
+        """Update one ManagedResource of this extension; send no request if it is up to date."""
         kept, trusted = self.resources.get(key), self.identities.get(self._secret)
         if kept is None or kept.is_deleting or not trusted:
             return DONE
         if kept.secrets == self._names_for(trusted):
             return DONE
-        try:
-            live = await self._client.get(MANAGED_RESOURCE, key)
-        except NotFound:
+        if self._namespaces and not await self._is_own(key.namespace):
             return DONE
-        if deletion_timestamp_of(live) is None:
+        live = await self._client.find(MANAGED_RESOURCE, key)
+        if live is not None and deletion_timestamp_of(live) is None:
             await update(self._client, self._rebuilt(live, trusted), clock=self._clock)
         return DONE
+
+    async def _is_own(self, namespace: str) -> bool:
+        """Return whether a namespace belongs to a Shoot of this extension."""
+        found = await self._client.find(NAMESPACE, Key("", namespace), metadata_only=True)
+        return found is not None and self._namespaces.items() <= labels_of(found).items()
 
     def _names_for(self, trusted: bytes) -> frozenset[str]:
         """Return the names of the Secrets, which depend only on the content."""
