@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pergola.api.ip_ranges import parse_network
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.providers.aws.control_plane.volume_classes import needs_volume_class_gate
 from pergola.providers.aws.control_plane.webhooks.edits import (
@@ -93,6 +93,8 @@ def adapt_autoscaler(obj: JsonObject, shoot: Shoot) -> JsonObject:
 
 def has_own_node_ranges(shoot: Shoot) -> bool:
     """Return whether the IPAM controller gives nodes their ranges, because they have IPv6."""
+    if not isinstance(map_at(shoot.raw, "spec").get("networking"), dict):
+        return False
     return "IPv6" in shoot.ip_families or any(map(_is_ipv6, shoot.node_ranges))
 
 

@@ -43,6 +43,7 @@ _ZEROS: Final[JsonObject] = {
     "memorySwap": {},
 }
 """The fields that Go's encoder never omits, with their zero values."""
+_EMPTY: Final[tuple[JsonValue, ...]] = (None, {}, [], "")
 _FORCED: Final[JsonObject] = {"enableControllerAttachDetach": True}
 _KEY: Final = re.compile(r"([A-Za-z]\w*):(?: (.*))?")
 _STEP: Final = "  "
@@ -59,7 +60,9 @@ def adapt_config(text: str) -> str:
         KubeletConfigError: the text is not a configuration of the kubelet.
     """
     found = _read(text)
-    desired = {**_completed(found, _ZEROS), **_FORCED}
+    # Go's encoder omits other fields without content.
+    filled = {key: value for key, value in found.items() if value not in _EMPTY or key in _ZEROS}
+    desired = {**_completed(filled, _ZEROS), **_FORCED}
     edited = _inserted(text.splitlines(), desired, found)
     if edited is not None and _is(edited, desired):
         return edited
@@ -109,7 +112,7 @@ def _inserted(lines: list[str], desired: JsonObject, found: JsonObject) -> str |
             blocks[key] = [f"{key}:", *(_STEP + line for line in part.splitlines())]
         else:
             blocks[key] = _rendered(key, value)
-    return "".join(f"{line}\n" for key in sorted(blocks) for line in blocks[key])
+    return "".join(f"{line}\n" for key in sorted(desired) for line in blocks[key])
 
 
 def _blocks(lines: list[str]) -> dict[str, list[str]] | None:
