@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.strategies.aws import config
 from conformance.strategies.aws_control_planes import BASE, KEYS, NAMESPACE, ROLE
 from conformance.strategies.fields import ABSENT, BOOLEANS, Change, changed, changes, or_absent
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, map_at
 from pergola.kube.yaml import dump
 
 _AWS: Final = "aws.provider.extensions.gardener.cloud"
@@ -439,7 +439,7 @@ def _of_services() -> Iterator[JsonObject]:
 
 
 def _lists(names: Sequence[str]) -> SearchStrategy[Any]:
-    return st.lists(st.sampled_from(names), max_size=4)
+    return st.lists(st.sampled_from(names), min_size=1, max_size=4)
 
 
 _RANDOM: Final[dict[str, SearchStrategy[Any]]] = {
@@ -487,6 +487,9 @@ def some_object() -> SearchStrategy[JsonObject]:
 def _fits(question: JsonObject, change: Change) -> bool:
     """Return whether a question has the sort of object that a change is about."""
     kind, path = question["object"]["kind"], change.path
+    provider = map_at(question["cluster"], "spec", "shoot", "spec", "provider")
+    if "infrastructureConfig" in path and not provider.get("infrastructureConfig"):
+        return False
     return not path.startswith("object.") or path.startswith(_PLACES.get(kind, ("-",)))
 
 

@@ -7,6 +7,7 @@ from conformance.subjects.aws_infrastructure import AwsInfrastructure
 from conformance.subjects.aws_parts import AwsBackupBucket, AwsCredentials, AwsImage
 from conformance.subjects.aws_pools import AwsControlPlane, AwsWorker
 from conformance.subjects.aws_shoots import AwsShoot, AwsShootDefaults
+from conformance.subjects.aws_webhooks import AwsControlPlaneWebhooks
 from conformance.subjects.configurations import (
     OPERATOR_CONFIG_SUBJECT,
     RESOURCE_MANAGER_CONFIG_SUBJECT,
@@ -41,6 +42,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     AwsInfrastructure(),
     AwsControlPlane(),
     AwsControlPlaneObjects(),
+    AwsControlPlaneWebhooks(),
     AwsWorker(),
     AwsImage(),
     AwsBackupBucket(),

@@ -20,6 +20,7 @@ func main() {
 		"aws-infrastructure":        infrastructure,
 		"aws-shoot":                 shoot,
 		"aws-shoot-defaults":        shootDefaults,
+		"aws-webhooks":              webhooks,
 		"aws-worker":                worker,
 	}
 	if err := serve(asks, "github.com/gardener/gardener-extension-provider-aws"); err != nil {
