@@ -17,6 +17,7 @@ AWS = (
     "pergola.providers.aws.dns:AwsDnsRecord",
     "pergola.providers.aws.backup:AwsBackupBucket",
     "pergola.providers.aws.backup:AwsBackupEntry",
+    "pergola.providers.aws.control_plane.actuator:AwsControlPlane",
 )
 IMAGE = "registry.example/pergola@sha256:" + "0" * 64
 REFERENCE = "registry.example/charts/cilium:v1"
@@ -53,6 +54,7 @@ def test_all_kinds_of_an_extension_are_registered_together(
         {"kind": "DNSRecord", "type": "aws-route53"},
         {"kind": "BackupBucket", "type": "aws"},
         {"kind": "BackupEntry", "type": "aws"},
+        {"kind": "ControlPlane", "type": "aws"},
     ]
 
 
