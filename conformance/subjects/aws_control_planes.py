@@ -82,7 +82,7 @@ def _rendered(question: JsonObject) -> Rendered:
             ControlPlaneConfig,
             spec.get("providerConfig"),
             CONTROL_PLANE_CONFIG,
-            needs_type=spec.get("providerConfig") is not None,
+            needs_type=bool(spec.get("providerConfig")),
         ),
         infrastructure=map_at(spec, "infrastructureProviderStatus"),
         region=spec["region"],

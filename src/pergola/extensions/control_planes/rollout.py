@@ -129,7 +129,7 @@ async def plan_of(provider: ControlPlaneContract[C], context: Context, obj: Json
             provider.config,
             spec.get("providerConfig"),
             provider.config_gvk,
-            needs_type=spec.get("providerConfig") is not None,
+            needs_type=bool(spec.get("providerConfig")),
         )
     except Malformed as error:
         raise configuration_problem(f"invalid control plane config: {error}") from error
