@@ -71,8 +71,12 @@ class AwsControlPlaneWebhooks(OfAws):
         yield from differences(answer.output, after, question["object"]["kind"])
 
 
-def answer_to(question: JsonObject) -> Verdict:
-    """Return what the webhook of a question says to its object."""
+def answer_to(question: JsonObject, *, peer: str = _PEER) -> Verdict:
+    """Return what the webhook of a question says to its object.
+
+    Args:
+        peer: the address of the API server that asks.
+    """
     obj, old = question["object"], question.get("old")
     gvk = GroupVersionKind.of(obj)
     plural = _PLURALS.get(gvk.kind, f"{gvk.kind.lower()}s")
@@ -85,7 +89,7 @@ def answer_to(question: JsonObject) -> Verdict:
         name=name_of(obj),
         object=obj,
         old_object=old,
-        peer=_PEER,
+        peer=peer,
     )
     webhook = webhooks_for(question)[question["webhook"]]
     return asyncio.run(_awaited(webhook, request))

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
+from pergola.api.ip_ranges import parse_address, unmapped
 from pergola.api.kinds import POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, namespace_of
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster, Shoot
@@ -68,12 +69,12 @@ class Seed:
             KubeError: the API server of the seed refused, or did not answer.
         """
         pods = await self._client.list(
-            POD, labels=format_selector(_API_SERVERS), fields=f"status.podIP={peer}"
+            POD, labels=format_selector(_API_SERVERS), fields=f"status.podIP={_address_of(peer)}"
         )
         namespaces = {namespace_of(pod) for pod in pods}
         if len(namespaces) != 1:
             raise ExtensionError(
-                f"the request comes from {peer or 'an unknown address'}, which is the address of "
+                f"the request comes from {peer}, which is the address of "
                 f"{'several API servers' if namespaces else 'no API server of a Shoot'}"
             )
         cluster = await self._cluster(namespaces.pop())
@@ -90,3 +91,11 @@ class Seed:
             ) from None
         except MalformedCluster as error:
             raise ExtensionError(str(error)) from None
+
+
+def _address_of(peer: str) -> str:
+    """Return an address as pods have it: a socket for both IP versions shows IPv4 within IPv6."""
+    try:
+        return str(unmapped(parse_address(peer)))
+    except ValueError:
+        raise ExtensionError(f'the request comes from an unknown address: "{peer}"') from None

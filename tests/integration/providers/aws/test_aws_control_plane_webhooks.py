@@ -96,7 +96,6 @@ async def served(kubeconfig: Path, namespace: str, shoot: Client) -> AsyncIterat
                 mode="url",
                 url=f"127.0.0.1:{port}",
                 namespace=namespace,
-                host="127.0.0.1",
                 port=port,
             )
             name = f"provider-aws-{token}"

@@ -161,6 +161,19 @@ def test_a_service_of_an_unknown_caller_is_allowed_with_a_warning() -> None:
     )
 
 
+@pytest.mark.parametrize("peer", ["10.0.0.1", "::ffff:10.0.0.1"])
+def test_a_shoot_is_known_by_the_address_of_its_api_server(peer: str) -> None:
+    assert answer_to(service(["IPv6"]), peer=peer).edits
+
+
+@pytest.mark.parametrize("peer", ["", "10.0.0.2", "fe80::1%eth0", "x,metadata.name=y"])
+def test_another_address_is_no_api_server(peer: str) -> None:
+    verdict = answer_to(service(["IPv6"]), peer=peer)
+
+    assert (verdict.allowed, verdict.edits) == (True, ())
+    assert "address" in verdict.warnings[0]
+
+
 def test_an_object_outside_of_a_shoot_is_refused() -> None:
     question = case_of("kube-apiserver", Change("cluster.metadata.name", "other"))
 

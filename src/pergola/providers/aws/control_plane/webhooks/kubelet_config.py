@@ -63,7 +63,7 @@ def adapt_config(text: str) -> str:
     # Go's encoder omits other fields without content.
     filled = {key: value for key, value in found.items() if value not in _EMPTY or key in _ZEROS}
     desired = {**_completed(filled, _ZEROS), **_FORCED}
-    edited = _inserted(text.splitlines(), desired, found)
+    edited = _inserted(_lines(text), desired, found)
     if edited is not None and _is(edited, desired):
         return edited
     return dump(desired)  # not in gardenlet's form: the same content, as a person would write it
@@ -109,10 +109,14 @@ def _inserted(lines: list[str], desired: JsonObject, found: JsonObject) -> str |
             part = _inserted(below, value, current)
             if part is None:
                 return None
-            blocks[key] = [f"{key}:", *(_STEP + line for line in part.splitlines())]
+            blocks[key] = [f"{key}:", *(_STEP + line for line in _lines(part))]
         else:
             blocks[key] = _rendered(key, value)
     return "".join(f"{line}\n" for key in sorted(desired) for line in blocks[key])
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
 
 
 def _blocks(lines: list[str]) -> dict[str, list[str]] | None:
@@ -120,7 +124,7 @@ def _blocks(lines: list[str]) -> dict[str, list[str]] | None:
     blocks: dict[str, list[str]] = {}
     block: list[str] = []
     for line in lines:
-        if line.startswith((" ", "- ")) or line == "-":
+        if not line or line == "-" or line.startswith((" ", "- ")):
             block.append(line)
         elif (match := _KEY.fullmatch(line)) and match[1] not in blocks:
             block = blocks.setdefault(match[1], [line])
