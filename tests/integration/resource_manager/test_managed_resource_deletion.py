@@ -419,7 +419,8 @@ async def test_the_newest_warnings_of_a_service_are_in_the_message(world: World)
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "web", "namespace": world.namespace, "finalizers": [STUCK]},
-        "spec": {"ports": [{"port": 80}]},
+        # Headless: the API server reports and repairs addresses that it has just allocated.
+        "spec": {"clusterIP": "None", "ports": [{"port": 80}]},
     }
     kind = SERVICE
     await world.start()
