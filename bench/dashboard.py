@@ -1,7 +1,7 @@
 """The memory of a shared dashboard under strangers: `python -m bench dashboard`.
 
 1,000 ManagedResources fail. 1,000 pages of 60 users ask for all of them and never read, 3,000
-random tokens are sent, and meanwhile somebody signs in. The limit of the chart is 512Mi.
+random tokens are sent, and one user signs in meanwhile. The limit of the chart is 512Mi.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the webhooks of AWS make of objects, on the seed and in Shoots."""
+"""Compares how the webhooks of AWS change objects, on the seed and in Shoots."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence

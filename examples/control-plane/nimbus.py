@@ -52,7 +52,7 @@ class NimbusControlPlane(ControlPlaneProvider[NimbusConfig]):
         if plan.config.workers < 1:
             yield invalid("spec.providerConfig.workers", plan.config.workers, "must be at least 1")
         if not plan.infrastructure.get("networkID"):
-            yield required("spec.infrastructureProviderStatus.networkID", "there is no network yet")
+            yield required("spec.infrastructureProviderStatus.networkID", "the network is missing")
 
     def credentials(self, namespace: str) -> Sequence[Credential]:
         """Return an authority, and a certificate for the controller."""

@@ -112,7 +112,7 @@ def conditions() -> None:
 
 
 class PizzaSpec(Value):
-    """What to bake."""
+    """The desired pizza."""
 
     size: int = 30
     vegan: bool = False

@@ -55,7 +55,7 @@ CLUSTER: JsonObject = {
 
 
 def annotation() -> None:
-    """Leave alone what somebody else manages."""
+    """Skip objects that another tool manages."""
     assert is_externally_managed(INFRA)
     assert manager_of(INFRA) == "pergola"
     event = Change(Key("shop", "web"), None, INFRA)

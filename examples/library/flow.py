@@ -40,7 +40,7 @@ async def tasks() -> None:
     graph = Graph("create a landscape")
     network = graph.add("create network", create_network, timeout=30, retry=Retry(attempts=3))
     graph.add("create gateway", create_gateway, after=[network])
-    graph.add("create balancer", create_gateway, skip="nobody asked for one")
+    graph.add("create balancer", create_gateway, skip="not requested")
     assert isinstance(network, Task)
     saver, progress = Saver(state, write), Progress(graph, report)
     async with saver.running(), progress.running():

@@ -55,7 +55,7 @@ POD = {
 
 
 def any_object() -> None:
-    """Judge an object of any kind; None means healthy, or that there is no rule."""
+    """Check an object of any kind; None means that it is healthy, or that no rule applies."""
     assert has_rule(GroupVersionKind.of(DEPLOYMENT))
     assert "Available" in (check(DEPLOYMENT) or "")
     assert progressing(DEPLOYMENT) is not None

@@ -65,7 +65,7 @@ class ManagedResources:
             KubeError: the API server refused, or did not answer.
         """
         for name, objects in desired.items():
-            with _as_extension_error():
+            with as_extension_error():
                 stored = await create_for_shoot(
                     self._context, name, self._origin, objects, condition_type=condition_type
                 )
@@ -82,7 +82,7 @@ class ManagedResources:
         Raises:
             ExtensionError: the time is over; the message names the missing objects.
         """
-        with _as_extension_error():
+        with as_extension_error():
             await wait_applied(self._context, name, seconds)
 
     async def names(self) -> list[str]:
@@ -110,13 +110,13 @@ class ManagedResources:
         names = await self.names()
         for name in names:
             await delete(self._context, name)
-        with _as_extension_error():
+        with as_extension_error():
             for name in names:
                 await wait_deleted(self._context, name)
 
 
 @contextmanager
-def _as_extension_error() -> Iterator[None]:
+def as_extension_error() -> Iterator[None]:
     """Report a problem with a ManagedResource to the user, since it is not a bug."""
     try:
         yield

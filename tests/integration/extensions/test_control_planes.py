@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -39,7 +39,6 @@ from tests.support.shipped import shipped_objects
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "control-plane" / "nimbus.py"
 CONTROL_PLANE: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "ControlPlane")
-DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
 AUTHORITY: Final = "ca-provider-nimbus-controlplane"
 SERVER: Final = "nimbus-controller-server"
 ACCESS: Final = "shoot-access-nimbus-controller"

@@ -1,12 +1,13 @@
 """Stops the controllers of a hibernated Shoot once its API server is gone (spec 31 §6).
 
 The caller reconciles a ControlPlane before it stops the API server, because controllers may have to
-prepare the hibernation; nobody requests a second reconciliation afterwards.
+prepare the hibernation; it does not request another reconciliation afterwards.
 """
 
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.kinds import DEPLOYMENT
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
 from pergola.extension_api.predicates import Predicate, needs_run, snapshot
 from pergola.extensions.actuator import Actuator, Context, Status
@@ -21,7 +22,6 @@ from pergola.runtime.metrics import Metrics
 
 NAME: Final = "controlplane-hibernation"
 API_SERVER: Final = "kube-apiserver"
-DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
 _SOON: Final = 2.0
 _DEADLINE: Final = 240.0
 

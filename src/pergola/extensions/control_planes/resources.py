@@ -1,7 +1,6 @@
 """The ManagedResources of a control plane (spec 31 §6)."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Final, Self
 
 from pergola.api import marks
@@ -10,7 +9,6 @@ from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import (
     Bundle,
-    BundleError,
     Registry,
     Settings,
     apply,
@@ -24,7 +22,7 @@ from pergola.bundle.managed_resource import SEED_CLASS, merge_into
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
 from pergola.extensions.control_planes.plan import Rendered
-from pergola.extensions.managed_resources import DELETION_SECONDS
+from pergola.extensions.managed_resources import DELETION_SECONDS, as_extension_error
 
 CONFIGURATION: Final = "extension-controlplane-configuration-seed"
 SEED: Final = "extension-controlplane-seed"
@@ -116,15 +114,6 @@ class ControlPlaneResources:
         live = self._live.get(bundle.key.name)
         if live is not None and not _is_applied(live, bundle):
             await update(self._context.client, bundle, clock=self._context.clock)
-
-
-@contextmanager
-def as_extension_error() -> Iterator[None]:
-    """Report a problem with a ManagedResource to the user, since it is not a bug."""
-    try:
-        yield
-    except BundleError as error:
-        raise ExtensionError(str(error)) from error
 
 
 async def keep(context: Context, name: str) -> None:

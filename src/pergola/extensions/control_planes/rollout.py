@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from pergola.api.field_errors import sentence
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -29,10 +29,10 @@ from pergola.extension_api.errors import ExtensionError, configuration_problem
 from pergola.extensions.actuator import Context
 from pergola.extensions.control_planes import resources as managed
 from pergola.extensions.control_planes.contract import ControlPlaneContract
-from pergola.extensions.control_planes.hibernation import API_SERVER, DEPLOYMENT
+from pergola.extensions.control_planes.hibernation import API_SERVER
 from pergola.extensions.control_planes.plan import C, Plan
 from pergola.extensions.control_planes.resources import ControlPlaneResources
-from pergola.extensions.managed_resources import wait_applied
+from pergola.extensions.managed_resources import as_extension_error, wait_applied
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, KubeError, NotFound
@@ -71,7 +71,7 @@ async def reconcile(provider: ControlPlaneContract[C], context: Context, obj: Js
     secrets = await _generate(provider, context, plan)
     await _request_access(provider, context)
     plan = replace(plan, generated=secrets.generated)
-    with managed.as_extension_error():
+    with as_extension_error():
         # Compressing many objects takes long.
         desired = await asyncio.to_thread(managed.bundles, plan.namespace, provider.render(plan))
     await resources.apply(desired)
@@ -182,7 +182,7 @@ async def _register_webhooks(
     changed = await resources.apply([managed.webhooks_bundle(context.namespace, configurations)])
     if shoot.hibernation_enabled or not (changed or resources.is_pending(managed.WEBHOOKS)):
         return
-    with managed.as_extension_error():
+    with as_extension_error():
         await wait_applied(context, managed.WEBHOOKS, _WEBHOOK_SECONDS)
 
 
@@ -278,7 +278,7 @@ async def _refresh_configuration(
 
 async def _remove(provider: ControlPlaneContract[C], context: Context) -> None:
     """Delete all ManagedResources in order, and the requests for tokens."""
-    with managed.as_extension_error():
+    with as_extension_error():
         await managed.remove(context, managed.STORAGE_CLASSES)
         await managed.remove(context, managed.DEFINITIONS)
         await managed.wait_deleted(context, managed.DEFINITIONS)

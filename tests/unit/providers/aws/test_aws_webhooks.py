@@ -1,4 +1,4 @@
-"""What the webhooks of control planes on AWS change, and what they leave alone (spec 31 §8)."""
+"""Changes by the webhooks of AWS control planes, and objects they leave alone (spec 31 §8)."""
 
 import base64
 from contextlib import suppress

@@ -5,6 +5,8 @@ from typing import Final
 from pergola.api.objects import JsonObject, labels_of, map_at
 from pergola.extensions.control_planes import data_checksum
 
+SECRET_NAME: Final = "cloudprovider"  # noqa: S105 - the name of a Secret
+"""The Secret with the credentials, beside the controllers."""
 WORKLOAD_IDENTITY_DIRECTORY: Final = "/var/run/secrets/gardener.cloud/workload-identity"
 """The directory with the token in pods; AWS's own file formats refer to it."""
 _PURPOSE: Final = "security.gardener.cloud/purpose"

@@ -1,13 +1,12 @@
 """The health of a control plane in AWS: the condition `ControlPlaneHealthy` (spec 31 §9)."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pergola.api.conditions import FALSE
+from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
-from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks.checks import (
     CONTROL_PLANE_HEALTHY,
@@ -17,8 +16,8 @@ from pergola.extensions.health_checks.checks import (
     Verdict,
     deployment,
 )
+from pergola.extensions.seed import ShootAccess
 from pergola.extensions.shoot_access import shoot_client
-from pergola.kube.client import Client
 from pergola.manifests import KUBE_SYSTEM
 from pergola.providers.aws.control_plane.render import (
     cloud_controller,
@@ -26,11 +25,7 @@ from pergola.providers.aws.control_plane.render import (
     pod_networks,
 )
 
-ShootAccess = Callable[[Client, Cluster], AbstractAsyncContextManager[Client | None]]
-"""Opens a client for a Shoot; None while it has no API server."""
-
 _EVENT: Final = GroupVersionKind("", "v1", "Event")
-_DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
 _RECENT: Final = timedelta(minutes=5)
 _QUOTA: Final = "RouteLimitExceeded"
 _REPORTER: Final = f"involvedObject.kind=ServiceAccount,involvedObject.name={pod_networks.ROUTES}"
@@ -57,7 +52,7 @@ def _route_events(
     async def run(context: CheckContext, _: JsonObject) -> Verdict:
         """Return the newest warning of the route controller, such as a full route table."""
         key = Key(context.namespace, pod_networks.ROUTES)
-        live, cluster = await context.read(_DEPLOYMENT, key), await context.cluster()
+        live, cluster = await context.read(DEPLOYMENT, key), await context.cluster()
         if not map_at(live or {}, "spec").get("replicas") or cluster is None:
             return HEALTHY
         async with access(context.client, cluster) as shoot:

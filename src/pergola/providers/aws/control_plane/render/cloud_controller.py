@@ -27,6 +27,7 @@ from pergola.providers.aws.control_plane.cloud_provider import (
     KEY,
     cloud_controller_arguments,
 )
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME
 from pergola.providers.aws.control_plane.render.conventions import (
     CONTROL_PLANE,
     CONTROLLER,
@@ -41,7 +42,7 @@ from pergola.providers.aws.control_plane.render.conventions import (
     memory_autoscaler,
     service_monitor,
 )
-from pergola.providers.aws.control_plane.render.values import SECRET, Values
+from pergola.providers.aws.control_plane.render.values import Values
 
 NAME: Final = "cloud-controller-manager"
 SERVER: Final = "cloud-controller-manager-server"
@@ -118,7 +119,7 @@ def shoot_objects() -> list[JsonObject]:
 
 
 def _deployment(values: Values, config_map: JsonObject) -> JsonObject:
-    credentials = file_credentials(SECRET, workload_identity=values.workload_identity)
+    credentials = file_credentials(SECRET_NAME, workload_identity=values.workload_identity)
     checksums = {
         **values.secret_checksum,
         f"checksum/configmap-{CONFIG_MAP}": data_checksum(config_map),

@@ -24,6 +24,7 @@ from pergola.manifests import (
 )
 from pergola.manifests.services import HEADLESS
 from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount, kubeconfig_volume
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME
 from pergola.providers.aws.control_plane.render.conventions import (
     CONTROL_PLANE,
     CONTROLLER,
@@ -37,7 +38,7 @@ from pergola.providers.aws.control_plane.render.conventions import (
     profile_credentials,
     service_monitor,
 )
-from pergola.providers.aws.control_plane.render.values import SECRET, Values
+from pergola.providers.aws.control_plane.render.values import Values
 
 NAME: Final = "csi-driver-controller"
 SNAPSHOTS: Final = "csi-snapshot-controller"
@@ -182,7 +183,7 @@ def _sidecars(values: Values) -> list[_Sidecar]:
 
 
 def _deployment(values: Values, sidecars: Sequence[_Sidecar]) -> JsonObject:
-    credentials = profile_credentials(SECRET, workload_identity=values.workload_identity)
+    credentials = profile_credentials(SECRET_NAME, workload_identity=values.workload_identity)
     kubeconfigs = [
         kubeconfig_volume(values.plan.kubeconfig, each.name, name=f"kubeconfig-{each.name}")
         for each in sidecars

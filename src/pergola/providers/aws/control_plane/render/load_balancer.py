@@ -23,6 +23,7 @@ from pergola.manifests import (
     service_port,
 )
 from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount, kubeconfig_volume
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME
 from pergola.providers.aws.control_plane.render.conventions import (
     CONTROL_PLANE,
     CONTROLLER,
@@ -34,7 +35,7 @@ from pergola.providers.aws.control_plane.render.conventions import (
     file_credentials,
     memory_autoscaler,
 )
-from pergola.providers.aws.control_plane.render.values import SECRET, Values
+from pergola.providers.aws.control_plane.render.values import Values
 
 NAME: Final = "aws-load-balancer-controller"
 WEBHOOK_SERVICE: Final = f"{NAME}-webhook-service"
@@ -104,7 +105,7 @@ def shoot_objects(values: Values, bundle: str) -> list[JsonObject]:
 
 
 def _deployment(values: Values) -> JsonObject:
-    credentials = file_credentials(SECRET, workload_identity=values.workload_identity)
+    credentials = file_credentials(SECRET_NAME, workload_identity=values.workload_identity)
     enabled = values.config.has_load_balancer_controller
     container: JsonObject = {
         "name": NAME,

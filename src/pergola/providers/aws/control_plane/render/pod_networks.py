@@ -22,6 +22,7 @@ from pergola.manifests import (
     service_account,
 )
 from pergola.manifests.shoot_access import KUBECONFIG_PATH, kubeconfig_mount, kubeconfig_volume
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME
 from pergola.providers.aws.control_plane.render.conventions import (
     CONTROL_PLANE,
     CONTROLLER,
@@ -34,7 +35,7 @@ from pergola.providers.aws.control_plane.render.conventions import (
     memory_autoscaler,
     own_credentials,
 )
-from pergola.providers.aws.control_plane.render.values import IPV4, IPV6, SECRET, Values
+from pergola.providers.aws.control_plane.render.values import IPV4, IPV6, Values
 from pergola.providers.aws.control_plane.route_controller import route_controller_replicas
 
 ROUTES: Final = "aws-custom-route-controller"
@@ -59,7 +60,7 @@ def seed_objects(values: Values) -> list[JsonObject]:
             PREFIXES,
             replicas if values.needs_ipam else 0,
             [f"--region={values.region}"],
-            [rule("", ["secrets"], ["get"], names=[SECRET])],
+            [rule("", ["secrets"], ["get"], names=[SECRET_NAME])],
             last=_prefix_arguments(values),
         ),
     ]
@@ -148,7 +149,7 @@ def _command(values: Values, name: str, arguments: list[str], last: list[str]) -
 def _deployment(
     values: Values, name: str, labels: dict[str, str], replicas: int, command: list[str]
 ) -> JsonObject:
-    credentials = own_credentials(SECRET, workload_identity=values.workload_identity)
+    credentials = own_credentials(SECRET_NAME, workload_identity=values.workload_identity)
     container: JsonObject = {
         "name": name,
         "image": values.images(name),

@@ -12,6 +12,7 @@ from pergola.extensions.control_planes import Plan
 from pergola.manifests import Images
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.control_plane.credentials import (
+    SECRET_NAME,
     credentials_checksum,
     has_workload_identity,
 )
@@ -19,8 +20,6 @@ from pergola.providers.aws.control_plane.volume_classes import needs_volume_clas
 from pergola.providers.aws.control_plane_config import ControlPlaneConfig
 from pergola.providers.aws.overlay import has_overlay
 
-SECRET: Final = "cloudprovider"  # noqa: S105 - the name of a Secret
-"""The Secret with the credentials, beside the controllers."""
 IPV4: Final = "IPv4"
 IPV6: Final = "IPv6"
 _IPV6_VERSION: Final = 6
@@ -114,7 +113,7 @@ class Values:
     @property
     def secret_checksum(self) -> dict[str, str]:
         """The annotation of pods that restarts them when the credentials change."""
-        return {f"checksum/secret-{SECRET}": credentials_checksum(self.plan.credentials)}
+        return {f"checksum/secret-{SECRET_NAME}": credentials_checksum(self.plan.credentials)}
 
     @property
     def volume_class_gates(self) -> list[str]:

@@ -21,7 +21,7 @@ from pergola.extensions.webhooks.objects_mutator import (
     control_plane_mutator,
     shoot_objects_mutator,
 )
-from pergola.providers.aws.control_plane.credentials import has_workload_identity
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME, has_workload_identity
 from pergola.providers.aws.control_plane.webhooks import cloud_credentials, deployments, machines
 from pergola.providers.aws.control_plane.webhooks.etcds import MAIN, OTHERS, EtcdStorage
 from pergola.providers.aws.control_plane.webhooks.node_files import ECR_PROVIDER
@@ -93,7 +93,7 @@ class AwsWebhooks:
 
     def _on_the_seed(self) -> list[Webhook]:
         credentials = ObjectMutation(
-            resource=SECRETS, mutate=self._write_credentials, names=(cloud_credentials.NAME,)
+            resource=SECRETS, mutate=self._write_credentials, names=(SECRET_NAME,)
         )
         etcds = ObjectMutation(resource=ETCDS, mutate=self.etcd.mutate, names=(MAIN, *OTHERS))
         autoscalers = ObjectMutation(resource=VOLUME_AUTOSCALERS, mutate=mutate_autoscaler)
@@ -169,7 +169,7 @@ class AwsWebhooks:
 
     async def _add_driver(self, draft: Draft, old: JsonObject | None) -> None:
         namespace = namespace_of(draft.object)
-        key = Key(namespace, cloud_credentials.NAME)
+        key = Key(namespace, SECRET_NAME)
         secret = await self.seed.find(SECRET, key)
         if secret is None:
             raise ExtensionError(f"Secret {key} with the credentials of AWS does not exist yet")

@@ -15,7 +15,6 @@ from pergola.kube.yaml import YamlError, parse
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.control_plane.credentials import WORKLOAD_IDENTITY_DIRECTORY
 
-NAME: Final = "cloudprovider"
 _PROVIDER: Final = "workloadidentity.security.gardener.cloud/provider"
 _KEY_ID: Final = "accessKeyID"
 _SECRET_KEY: Final = "secretAccessKey"  # noqa: S105 - the key of a Secret

@@ -4,7 +4,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, namespace_of
 from pergola.manifests.shoot_access import KUBECONFIG_DIRECTORY, KUBECONFIG_PATH
-from pergola.providers.aws.control_plane.credentials import WORKLOAD_IDENTITY_DIRECTORY
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME, WORKLOAD_IDENTITY_DIRECTORY
 from pergola.providers.aws.control_plane.webhooks.edits import POD, at, with_item
 
 DRIVER: Final = "machine-controller-manager-provider-aws"
@@ -91,5 +91,5 @@ def _driver(
 
 def _token() -> JsonObject:
     """Return the volume with the token, which the kubelet keeps up to date."""
-    secret = {"name": "cloudprovider", "items": [{"key": "token", "path": "token"}]}
+    secret = {"name": SECRET_NAME, "items": [{"key": "token", "path": "token"}]}
     return {"name": _TOKEN, "projected": {"sources": [{"secret": secret}]}}
