@@ -1,13 +1,20 @@
-"""Who manages an object, as its card says."""
+"""The card of an object: its owner, and the time when its state has lasted too long."""
+
+from datetime import MAXYEAR, UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
-from pergola.dashboard.state.cards import owner_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.dashboard.state.cards import card_of, owner_of
+from pergola.dashboard.state.verdicts import BAD
 
 ORIGIN = {"annotations": {"resources.gardener.cloud/origin": "id:garden/system"}}
 LABEL = {"labels": {"origin": "gardener", "app.kubernetes.io/managed-by": "Helm"}}
 CONTROLLER = {"ownerReferences": [{"kind": "A", "name": "a"}, {"kind": "B", "name": "b"}]}
+EXTREMES = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
@@ -26,3 +33,25 @@ CONTROLLER = {"ownerReferences": [{"kind": "A", "name": "a"}, {"kind": "B", "nam
 )
 def test_the_owner_is_the_closest_one_that_is_named(metadata: JsonObject, owner: str) -> None:
     assert owner_of({"metadata": metadata}) == owner
+
+
+@pytest.mark.parametrize("kind", ["ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing"])
+@pytest.mark.parametrize("status", ["True", "False", "Unknown"])
+@given(
+    time=st.datetimes() | st.sampled_from(EXTREMES),
+    hours=st.sampled_from([-12, 0, 14]),
+)
+def test_a_card_can_be_shown_whenever_its_state_began(
+    kind: str, status: str, time: datetime, hours: int
+) -> None:
+    began = time.replace(tzinfo=timezone(timedelta(hours=hours)))
+    condition = {"type": kind, "status": status, "lastTransitionTime": began.isoformat()}
+    obj = {"metadata": {"name": "a"}, "status": {"conditions": [condition]}}
+    card = card_of(MANAGED_RESOURCE, obj)
+    due = card.data()["due"]
+    if card.verdict.state not in BAD:
+        assert due == ""
+    elif began.year < MAXYEAR:
+        assert began <= datetime.fromisoformat(due) <= began + timedelta(days=1)
+    else:
+        assert due == "" or datetime.fromisoformat(due) >= began

@@ -59,11 +59,14 @@ class Card:
 
     @property
     def due(self) -> datetime | None:
-        """When the state will have lasted too long; None if it may last."""
+        """When the state will have lasted too long; None if it may last, or beyond year 9999."""
         began = read_time(self.since)
         if self.verdict.state not in BAD or began is None:
             return None
-        return began + timedelta(seconds=self.verdict.patience)
+        try:
+            return began + timedelta(seconds=self.verdict.patience)
+        except OverflowError:
+            return None
 
     def data(self) -> JsonObject:
         """Return the card in the page's format."""

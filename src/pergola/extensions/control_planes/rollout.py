@@ -34,6 +34,7 @@ from pergola.extensions.control_planes.plan import C, Plan
 from pergola.extensions.control_planes.resources import ControlPlaneResources
 from pergola.extensions.managed_resources import as_extension_error, wait_applied
 from pergola.extensions.provider_config import read_strict
+from pergola.health.times import read_time
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, KubeError, NotFound
 from pergola.kube.selectors import format_selector
@@ -217,12 +218,7 @@ async def _generate(
 def _rotation_of(shoot: Shoot) -> tuple[datetime | None, bool]:
     """Return when the last rotation of authorities began, and whether the old ones go now."""
     rotation = map_at(shoot.raw, "status", "credentials", "rotation", "certificateAuthorities")
-    started = rotation.get("lastInitiationTime")
-    try:
-        time = datetime.fromisoformat(started) if isinstance(started, str) else None
-    except ValueError:
-        time = None
-    return time, rotation.get("phase") == _COMPLETING
+    return read_time(rotation.get("lastInitiationTime")), rotation.get("phase") == _COMPLETING
 
 
 async def _request_access(provider: ControlPlaneContract[C], context: Context) -> None:

@@ -18,6 +18,7 @@ from pergola.extensions.health_checks.checks import (
 )
 from pergola.extensions.seed import ShootAccess
 from pergola.extensions.shoot_access import shoot_client
+from pergola.health.times import read_time
 from pergola.manifests import KUBE_SYSTEM
 from pergola.providers.aws.control_plane.render import (
     cloud_controller,
@@ -75,11 +76,5 @@ def verdict(events: list[JsonObject], now: datetime) -> Verdict:
 
 
 def _time_of(event: JsonObject) -> datetime:
-    for name in ("lastTimestamp", "eventTime"):
-        text = event.get(name)
-        if isinstance(text, str):
-            try:
-                return datetime.fromisoformat(text)
-            except ValueError:
-                continue
-    return datetime.min.replace(tzinfo=UTC)
+    last, first = read_time(event.get("lastTimestamp")), read_time(event.get("eventTime"))
+    return last or first or datetime.min.replace(tzinfo=UTC)
