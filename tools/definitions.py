@@ -153,7 +153,7 @@ prometheus-operator requires this notice:
 > This product includes software developed at CoreOS, Inc. (http://www.coreos.com/).
 """
 }
-"""What the license of a project requires, by group."""
+"""The notices that the licenses of projects require, by group."""
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What links to it are called."""
+        """The text of links to it."""
         return self.name.replace("_", " ") or Path(self.path).name
 
 

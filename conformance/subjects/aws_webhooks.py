@@ -38,7 +38,7 @@ _PEER: Final = "10.0.0.1"
 
 
 class AwsControlPlaneWebhooks(OfAws):
-    """What the webhooks of control planes on AWS change in an object."""
+    """Changes of an object by the webhooks of control planes on AWS."""
 
     name = "aws-webhooks"
     title = "AWS: objects that webhooks change"

@@ -30,7 +30,7 @@ EC = KeyAlgorithm.EC_P256
 
 
 async def credentials(client: Client, namespace: str) -> None:
-    """Generate credentials; the next run finds them, and deletes what nobody asked for."""
+    """Generate credentials; the next run finds them, and deletes any that are not requested."""
     manager = await SecretsManager.open(client, namespace, "example", clock=SystemClock())
     ca = await manager.generate(CertificateAuthority("ca", EC), Options(rotate=Rotate.KEEP_OLD))
     server = Certificate(

@@ -123,7 +123,7 @@ class Landscape:
     async def install(self, extension: str, variables: Mapping[str, str]) -> Key:
         """Create one of the Extensions of the examples, with its charts; return its key.
 
-        Nobody else serves control planes in AWS, so Pergola's extension does.
+        Pergola's extension also serves control planes in AWS, as the only one in a landscape.
 
         Args:
             extension: the name of a file, without its ending.

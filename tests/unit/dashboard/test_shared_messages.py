@@ -1,4 +1,4 @@
-"""Pages whose viewers see the same get the same bytes; nobody gets what others see."""
+"""Pages whose viewers see the same get the same bytes; others do not."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

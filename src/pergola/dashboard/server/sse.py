@@ -11,7 +11,7 @@ from aiohttp import web
 _SLOW_SECONDS: Final = 30.0
 """How long a page may take to read a message, which is in memory until then."""
 _PIECE: Final = 64 * 1024
-"""What is copied for a page that reads slowly; the rest of a message may be shared with others."""
+"""Bytes copied for a page that reads slowly; it shares the rest of a message with other pages."""
 
 
 def message(name: str, data: Any, *, id: str = "") -> bytes:  # noqa: A002 - the field's name

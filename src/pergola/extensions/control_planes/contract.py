@@ -13,7 +13,7 @@ from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL
 
 
 class ControlPlaneContract(Actuator, Generic[C]):
-    """What the controllers of a cloud need; pure but for `complete`.
+    """A definition of the controllers for one cloud; pure but for `complete`.
 
     Attributes:
         config: the type of `spec.providerConfig`.

@@ -66,7 +66,7 @@ class Plan(Generic[C]):
         """Return the base64 of the certificates that clients of an authority trust."""
         bundle = self.generated[authority].bundle
         if bundle is None:
-            raise ValueError(f"{authority} is no authority")
+            raise ValueError(f"{authority} is not an authority")
         return base64.b64encode(bundle.data["bundle.crt"]).decode()
 
 

@@ -110,7 +110,7 @@ class Lifetime(NamedTuple):
     Attributes:
         is_own: Whether the operator renews it.
         issued: When it was issued; None if unknown.
-        renewal: When the operator renews it; None if somebody else does.
+        renewal: When the operator renews it; None if its owner does.
         name: The name of the credential, which its Secrets share; empty if a user provides it.
     """
 

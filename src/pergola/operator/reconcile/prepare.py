@@ -1,4 +1,4 @@
-"""What surrounds the flows of a Garden: its namespace, and its release (spec 20 §8)."""
+"""Preparation of the flows of a Garden: its namespace, and its release (spec 20 §8)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Conditions of nodes that Calico has written and nobody updates any more (spec 31 §6).
+"""Stale conditions of nodes, which Calico wrote and no longer updates (spec 31 §6).
 
 With an overlay, Calico reports the condition `NetworkUnavailable`. Without one, the route
 controller does, and Calico's last word would stay. It is removed once; an annotation of the
@@ -32,7 +32,7 @@ async def remove_conditions_of_calico(context: Context, obj: JsonObject, shoot: 
     """Remove the conditions from all nodes, unless there is an overlay or it was done before.
 
     Raises:
-        ExtensionError: the Shoot's kubeconfig is missing, or its overlay setting is no boolean.
+        ExtensionError: the Shoot's kubeconfig is missing, or its overlay setting is not a boolean.
         KubeError: an API server refused, or did not answer.
     """
     is_done = annotations_of(obj).get(DONE) == "true"

@@ -24,12 +24,12 @@ IPV4: Final = "IPv4"
 IPV6: Final = "IPv6"
 _IPV6_VERSION: Final = 6
 _WITHOUT_IPV4: Final = "192.168.0.0/16"
-"""The range for pods that the IPAM controller is told when there is none; it needs one."""
+"""The range for pods that the IPAM controller gets when there is none; it needs one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What the objects depend on."""
+    """The inputs of the objects."""
 
     plan: Plan[ControlPlaneConfig]
     images: Images

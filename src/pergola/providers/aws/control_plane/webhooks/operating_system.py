@@ -1,4 +1,4 @@
-"""What nodes on AWS run: changes of an OperatingSystemConfig (spec 31 §8)."""
+"""Changes of an OperatingSystemConfig for nodes on AWS (spec 31 §8)."""
 
 import base64
 import binascii
@@ -34,7 +34,7 @@ _APPENDED: Final = (
 
 
 class NodeSettings(NamedTuple):
-    """What the owner of a Shoot has chosen for nodes."""
+    """The Shoot owner's choices for nodes."""
 
     ecr: bool
     mtu: bool
