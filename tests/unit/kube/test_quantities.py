@@ -6,9 +6,12 @@ from hypothesis import strategies as st
 
 from pergola.kube.quantities import (
     QuantityError,
+    canonical_quantity,
     equal_quantities,
     parse_quantity,
 )
+
+_CAP = str(2**63 - 1)
 
 
 @pytest.mark.parametrize(
@@ -91,3 +94,30 @@ def test_no_text_raises_an_unexpected_error(text: str) -> None:
     except QuantityError:
         return
     assert amount.is_finite()
+
+
+@pytest.mark.parametrize(
+    ("quantity", "canonical"),
+    [
+        *(("0.5Gi", "512Mi"), ("1.5Gi", "1536Mi"), ("1024Ki", "1Mi"), ("1023Ki", "1023Ki")),
+        *(("1.1Ki", "1126400m"), ("0.3Ki", "307200m"), ("-1.5Gi", "-1536Mi"), ("16Ei", _CAP)),
+        *((2, "2"), (2.5, "2500m"), ("1.5", "1500m"), ("0.001", "1m"), ("1000000", "1M")),
+        *(("0", "0"), ("0Gi", "0"), ("1e3", "1e3"), ("1E4", "10e3"), ("1.2e-3", "1200e-6")),
+        *(("10E", "10E"), ("2.5E", "2500P"), ("1000Mi", "1000Mi"), ("0.1n", "1n")),
+        # What Kubernetes does not rewrite, because no zero has to move
+        *(("+5", "+5"), ("2249.585", "2249.585"), ("+3Gi", "+3Gi"), ("+8Gi", "8Gi")),
+        *(("+30260Ti", "30260Ti"), ("0.125", "125m"), ("1290.000", "1290")),
+    ],
+)
+def test_quantities_are_written_as_in_kubernetes(quantity: str | float, canonical: str) -> None:
+    assert canonical_quantity(quantity) == canonical
+
+
+@given(
+    st.from_regex(r"[+-]?[0-9]{1,12}(\.[0-9]{1,9})?([KMGTP]i|[numkMGTP]|e[0-9])?", fullmatch=True)
+)
+def test_the_canonical_form_is_the_same_amount(quantity: str) -> None:
+    canonical = canonical_quantity(quantity)
+
+    assert equal_quantities(canonical, quantity)
+    assert canonical_quantity(canonical) == canonical
