@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pergola.admission.webhook import Webhook
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
@@ -17,6 +17,7 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
+DEADLINE_SECONDS: Final = 180.0
 Status = JsonObject
 """Fields of `status` that an actuator sets: `providerStatus`, `state`, `resources`, `ipFamilies`, …
 
@@ -66,6 +67,7 @@ class Actuator(ABC):
             caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
         follows_namespace: whether changes of the namespace with the name of its Cluster trigger a
             run in the same way, with the same verbs on Namespaces.
+        deadline: the time limit of one run in seconds, unless an operator sets another one.
         rules: the rules of a ClusterRole: permissions on the seed in addition to those of every
             extension.
         registered_as: the name of its registration, if another extension has `name`.
@@ -83,6 +85,7 @@ class Actuator(ABC):
     needs_cluster: ClassVar[bool] = True
     protects_secret: ClassVar[bool] = False
     follows_namespace: ClassVar[bool] = False
+    deadline: ClassVar[float] = DEADLINE_SECONDS
     rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 

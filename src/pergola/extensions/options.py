@@ -45,8 +45,8 @@ class ExtensionOptions(Value):
     """`host:port` of /healthz and /readyz; `0` for no endpoint."""
     max_concurrent_reconciles: Annotated[Positive, ZERO_IS_UNSET] = 5
     """The number of resources of a kind reconciled in parallel."""
-    reconcile_timeout: Annotated[Duration, ZERO_IS_UNSET] = Duration(minutes=3)
-    """The time limit of one run of an actuator; 0 for three minutes."""
+    reconcile_timeout: Duration = Duration()
+    """The time limit of one run of an actuator; 0 for 20 minutes for Workers and 3 for others."""
     ignore_operation_annotation: bool = False
     """Whether to reconcile every new generation, even without the operation annotation."""
     extension_classes: list[Literal["shoot", "seed", "garden"]] = []

@@ -23,7 +23,9 @@ def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
         if value is None or same(before, value):
             continue
         if isinstance(before, dict) and isinstance(value, dict):
-            patch[name] = merge_patch(before, value)
+            # Empty if they differ in nulls only.
+            if inner := merge_patch(before, value):
+                patch[name] = inner
         else:
             patch[name] = value
     return patch

@@ -62,7 +62,7 @@ def extension_controller(
         scope.tracked(lifecycle.reconcile, objects),
         workers=settings.max_concurrent,
         metrics=metrics,
-        deadline=settings.deadline + _SPARE_SECONDS,
+        deadline=settings.deadline_of(actuator) + _SPARE_SECONDS,
     )
     scope.repeat(controller.queue)
     beside: list[Watching] = []

@@ -42,7 +42,6 @@ from pergola.runtime.retrying import collect_failures
 
 log = get_logger("extension")
 
-DEADLINE_SECONDS: Final = 180.0
 _ATTEMPTS: Final = 5
 
 
@@ -52,21 +51,20 @@ class Settings:
 
     Attributes:
         max_concurrent: the number of resources to reconcile at once.
-        timeout: the time limit of one run of the actuator in seconds; 0 for three minutes.
+        timeout: the time limit of one run of an actuator in seconds; 0 for the actuator's own.
         ignore_operation_annotation: whether to process each new generation and each event of a
             Cluster, instead of the callers' requests by annotation.
         classes: the extension classes to serve; `shoot` if empty.
     """
 
     max_concurrent: int = 5
-    timeout: float = DEADLINE_SECONDS
+    timeout: float = 0.0
     ignore_operation_annotation: bool = False
     classes: tuple[str, ...] = (SHOOT_CLASS,)
 
-    @property
-    def deadline(self) -> float:
-        """The time limit of one run of the actuator, in seconds."""
-        return self.timeout or DEADLINE_SECONDS
+    def deadline_of(self, actuator: Actuator) -> float:
+        """Return the time limit of one run of an actuator, in seconds."""
+        return self.timeout or actuator.deadline
 
 
 class Lifecycle:
@@ -82,7 +80,7 @@ class Lifecycle:
     ) -> None:
         self._client = client
         self._actuator = actuator
-        self._settings = settings
+        self._deadline = settings.deadline_of(actuator)
         self._predicate = predicate
         self._clock = clock
         self._gvk = actuator.gvk()
@@ -183,12 +181,12 @@ class Lifecycle:
         own: JsonObject = orjson.loads(orjson.dumps(obj))  # an actuator may modify it
         try:
             with collect_failures() as failures:
-                async with asyncio.timeout(self._settings.deadline) as limit:
+                async with asyncio.timeout(self._deadline) as limit:
                     return await act(context, own)
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise _interrupted(self._settings.deadline, failures.last) from None
+            raise _interrupted(self._deadline, failures.last) from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():

@@ -1,11 +1,12 @@
 """The interface for authors of a cloud's machines (spec 31 §1)."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic
 
 from pergola.api.field_errors import Cause
 from pergola.api.objects import GroupVersionKind
+from pergola.extension_api.errors import Code
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.workers.plan import Machines, WorkerPlan
 from pergola.extensions.workers.pool import C, Pool
@@ -36,6 +37,10 @@ class WorkerContract(Actuator, Generic[C]):
     def hashes_written(self, pool: Pool[C]) -> bool:
         """Return whether a pool's hash depends on the bytes of its `providerConfig`."""
         return False
+
+    def codes_of(self, text: str) -> Sequence[Code]:
+        """Return the classes of an error that the cloud reported about a machine."""
+        return ()
 
     @abstractmethod
     def render(self, plan: WorkerPlan[C]) -> Machines:

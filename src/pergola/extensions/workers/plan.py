@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, map_at
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extensions.workers.pool import C, Pool
 
@@ -19,7 +19,7 @@ class WorkerPlan(Generic[C]):
         infrastructure: the `spec.infrastructureProviderStatus`; empty if there is none.
         status: the Worker's `status.providerStatus`, with what earlier runs rendered; empty if
             there is none.
-        namespace: of the Worker on the seed; also the technical ID of the Shoot.
+        namespace: of the Worker on the seed.
         secret: the `spec.secretRef`, the Secret with the credentials of the cloud.
     """
 
@@ -31,6 +31,12 @@ class WorkerPlan(Generic[C]):
     shoot: Shoot
     namespace: str
     secret: JsonObject
+
+    @property
+    def technical_id(self) -> str:
+        """The name of the Shoot in the cloud and in names of machines."""
+        named = map_at(self.shoot.raw, "status").get("technicalID")
+        return named if isinstance(named, str) and named else self.namespace
 
 
 class HashInput(NamedTuple):

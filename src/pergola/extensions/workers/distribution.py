@@ -1,0 +1,37 @@
+"""Numbers of machines by zone (spec 31 §4.3)."""
+
+import math
+import re
+from typing import Final
+
+_PERCENT: Final = re.compile(r"[0-9]{1,9}%")
+
+
+def share(total: int, zone: int, zones: int) -> int:
+    """Return how many of `total` machines are in a zone: the first zones have one more.
+
+    Args:
+        zone: the index of the zone, from 0.
+        zones: the number of zones.
+    """
+    return total // zones + (1 if zone < total % zones else 0)
+
+
+def share_of_either(value: int | str, zone: int, zones: int, total: int) -> int | str:
+    """Return the part of a number or percentage for a zone.
+
+    A percentage stays if `total` machines divide evenly, and is weighted otherwise.
+
+    Raises:
+        ValueError: the text is not a percentage.
+    """
+    if isinstance(value, int):
+        return share(value, zone, zones)
+    if _PERCENT.fullmatch(value) is None:
+        raise ValueError(f'"{value}" is neither a number nor a percentage')
+    percent = int(value[:-1])
+    if total % zones == 0:
+        return f"{percent}%"
+    # In this order, because Gardener rounds the same doubles up.
+    ratio = 100.0 / (float(total) / float(zones)) * float(share(total, zone, zones))
+    return f"{math.ceil(ratio * float(percent) / 100.0)}%"

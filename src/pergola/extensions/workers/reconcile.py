@@ -1,0 +1,305 @@
+"""Creation and change of the machines of a Shoot (spec 31 §5).
+
+Everything is checked and computed before anything is written.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+from pergola.api.conditions import timestamp
+from pergola.api.kinds import (
+    DEPLOYMENT,
+    MACHINE_CLASS,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+    POD,
+    SECRET,
+)
+from pergola.api.objects import JsonObject, Key, map_at, name_of
+from pergola.extension_api.errors import ExtensionError
+from pergola.extensions.actuator import Context, Status
+from pergola.extensions.workers import writes
+from pergola.extensions.workers.contract import WorkerContract
+from pergola.extensions.workers.deployments import (
+    current_replicas,
+    machine_deployment,
+    replicas_of,
+    scales,
+    wakes_up,
+)
+from pergola.extensions.workers.inputs import plan_of, user_data_of
+from pergola.extensions.workers.live import (
+    KINDS,
+    WAIT_SECONDS,
+    Live,
+    Verdict,
+    awaited,
+    class_of,
+    read_live,
+)
+from pergola.extensions.workers.plan import Machines, WorkerPlan
+from pergola.extensions.workers.pool import C
+from pergola.extensions.workers.pool_hash import in_place_hash
+from pergola.extensions.workers.rollout import failed_machines, is_updated, missing, stuck
+from pergola.extensions.workers.wanted import Wanted, class_names, wanted
+from pergola.health.times import read_time
+from pergola.kube.client import Client
+from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import gathered, together
+
+log = get_logger("worker")
+
+CONTROLLER: Final = "machine-controller-manager"
+_CONTROLLER_PODS: Final = f"role={CONTROLLER}"
+
+
+async def reconcile(provider: WorkerContract[C], context: Context, obj: JsonObject) -> Status:
+    """Give a Shoot the machines of its Worker, and return once they run.
+
+    Raises:
+        ExtensionError: the Worker or the Shoot do not allow it, machines failed, or they do not run
+            after five minutes.
+        KubeError: the API server refused, or did not answer.
+    """
+    plan = await plan_of(provider, context, obj)
+    machines, desired = await rendered(provider, context, plan, obj)
+    client, namespace = context.client, context.namespace
+    is_hibernated = plan.shoot.hibernation_enabled
+    live = await client.list(MACHINE_DEPLOYMENT, namespace)
+    await deploy_classes(context, desired)
+    if machines.status is not None:
+        await context.save({"providerStatus": machines.status})
+    if is_hibernated:
+        await writes.mark_for_force_deletion(client, namespace)
+    pools = [pool.raw for pool in plan.pools]
+    await deploy(context, obj, desired, live, is_hibernated=is_hibernated, autoscaled=scales(pools))
+    await _save_deployments(context, obj, desired)
+    await _wait_until_running(provider, context, desired, is_hibernated=is_hibernated)
+    status = await _in_place_status(context, obj, plan, desired)
+    await _clean_up(provider, context, desired)
+    if is_hibernated:
+        await scale_controller(client, namespace, 0)
+    return status
+
+
+async def rendered(
+    provider: WorkerContract[C], context: Context, plan: WorkerPlan[C], obj: JsonObject
+) -> tuple[Machines, list[Wanted]]:
+    """Return the machines of a plan.
+
+    Raises:
+        ExtensionError: the plan cannot be rendered, or user data is missing.
+        KubeError: the API server refused, or did not answer.
+    """
+    user_data = await user_data_of(context, obj)
+    # Hashing and encoding of many pools takes long.
+    return await asyncio.to_thread(_render, provider, plan, user_data)
+
+
+def _render(
+    provider: WorkerContract[C], plan: WorkerPlan[C], user_data: Mapping[str, bytes]
+) -> tuple[Machines, list[Wanted]]:
+    machines = provider.render(plan)
+    return machines, wanted(plan, machines, provider.provider, user_data)
+
+
+async def deploy_classes(context: Context, desired: Sequence[Wanted]) -> None:
+    """Write MachineClasses and their Secrets, as far as they differ."""
+    classes, secrets = await together(
+        writes.classes_in(context.client, context.namespace),
+        writes.secrets_in(context.client, context.namespace),
+    )
+    await writes.write_classes(context.client, desired, classes, secrets)
+
+
+async def deploy(
+    context: Context,
+    worker: JsonObject,
+    desired: Sequence[Wanted],
+    live: Sequence[JsonObject],
+    *,
+    is_hibernated: bool,
+    autoscaled: bool,
+    restored: Mapping[str, int] | None = None,
+) -> None:
+    """Write MachineDeployments, as far as they differ.
+
+    Args:
+        live: the MachineDeployments as they are.
+        autoscaled: whether the cluster autoscaler changes their numbers of machines.
+        restored: the numbers of machines on the Shoot's last seed.
+    """
+    by_name = {name_of(each): each for each in live}
+    is_waking_up = not is_hibernated and wakes_up(live)
+
+    async def one(machines: Wanted) -> None:
+        current = by_name.get(machines.name)
+        replicas = replicas_of(
+            machines,
+            current,
+            is_hibernated=is_hibernated,
+            scales=autoscaled,
+            wakes_up=is_waking_up,
+            restored=(restored or {}).get(machines.name),
+        )
+        target = machine_deployment(machines, worker, current, replicas)
+        await writes.write_deployment(context.client, target, current)
+
+    await writes.each_of(desired, one)
+
+
+async def scale_controller(client: Client, namespace: str, replicas: int) -> None:
+    """Start or stop machine-controller-manager, if the Shoot has one."""
+    key = Key(namespace, CONTROLLER)
+    deployment = await client.find(DEPLOYMENT, key)
+    if deployment is not None and current_replicas(deployment) != replicas:
+        await client.patch(DEPLOYMENT, key, {"spec": {"replicas": replicas}})
+
+
+async def _save_deployments(context: Context, obj: JsonObject, desired: Sequence[Wanted]) -> None:
+    """Tell the caller which MachineDeployments there are, before they are complete.
+
+    It starts the cluster autoscaler, and waits for a time later than the last one.
+    """
+    if not desired:
+        return
+    now = context.clock.now().replace(microsecond=0)
+    last = read_time(map_at(obj, "status").get("machineDeploymentsLastUpdateTime"))
+    if last is not None and now <= last:
+        now = last + timedelta(seconds=1)
+    await context.save(
+        {
+            "machineDeployments": [each.status for each in desired],
+            "machineDeploymentsLastUpdateTime": timestamp(now),
+        }
+    )
+
+
+async def _wait_until_running(
+    provider: WorkerContract[C],
+    context: Context,
+    desired: Sequence[Wanted],
+    *,
+    is_hibernated: bool,
+) -> None:
+    """Wait until the wanted machines run, or until none does if the Shoot is hibernated.
+
+    Raises:
+        ExtensionError: machines failed, or the time is over.
+    """
+    seen = Live({})
+    names = [each.name for each in desired]
+
+    def judge(live: Live) -> Verdict:
+        nonlocal seen
+        seen = live
+        problem = missing(desired, live, is_hibernated=is_hibernated)
+        return Verdict(problem, failed_machines(live, names))
+
+    needs_machines = any(each.is_manual for each in desired)
+    kinds = KINDS if needs_machines else (MACHINE_DEPLOYMENT, MACHINE_SET)
+    verdict = await awaited(context, judge, kinds)
+    if verdict.is_good:
+        return
+    await _restart_if_stuck(context, seen)
+    raise failure_of(provider, verdict)
+
+
+def failure_of(provider: WorkerContract[C], verdict: Verdict) -> ExtensionError:
+    """Return the error for a verdict that is not good, with the codes of the cloud."""
+    if verdict.failure:
+        return ExtensionError(verdict.failure, *provider.codes_of(verdict.failure))
+    text = f"{verdict.missing} after {WAIT_SECONDS:g} s"
+    return ExtensionError(text, *provider.codes_of(text))
+
+
+async def _restart_if_stuck(context: Context, live: Live) -> None:
+    """Restart machine-controller-manager if it does not serve a MachineDeployment."""
+    name = stuck(live, context.clock.now())
+    if not name:
+        return
+    client = context.client
+    pods = await client.list(POD, context.namespace, labels=_CONTROLLER_PODS, metadata_only=True)
+    await writes.delete_all(client, POD, pods)
+    log.warning(
+        "machine-controller-manager was stuck and is restarted",
+        namespace=context.namespace,
+        machine_deployment=name,
+    )
+
+
+async def _in_place_status(
+    context: Context, obj: JsonObject, plan: WorkerPlan[C], desired: Sequence[Wanted]
+) -> Status:
+    """Return the hashes of pools that have been updated in place, which the caller compares."""
+    current = map_at(obj, "status", "inPlaceUpdates", "workerPoolToHashMap")
+    pools = [pool for pool in plan.pools if pool.is_in_place]
+    hashes = {pool.name: current[pool.name] for pool in pools if pool.name in current}
+    live = None
+    for pool in pools:
+        if pool.is_manual:
+            live = live or await read_live(context.client, context.namespace, KINDS)
+            if not is_updated(pool.name, desired, live):
+                continue
+        hashes[pool.name] = in_place_hash(pool, plan.shoot.raw)
+    if hashes == current:
+        return {}
+    return {"inPlaceUpdates": {"workerPoolToHashMap": hashes} if hashes else None}
+
+
+async def _clean_up(
+    provider: WorkerContract[C], context: Context, desired: Sequence[Wanted]
+) -> None:
+    """Delete what no pool needs any more: a MachineClass only once no Machine names it.
+
+    Raises:
+        ExtensionError: machines of removed pools failed, or remain after five minutes.
+    """
+    client, namespace = context.client, context.namespace
+    names = {each.name for each in desired}
+    deployments, classes, secrets = await together(
+        client.list(MACHINE_DEPLOYMENT, namespace),
+        client.list(MACHINE_CLASS, namespace, metadata_only=True),
+        writes.secrets_in(client, namespace),
+    )
+    unwanted = [each for each in deployments if name_of(each) not in names]
+    await writes.delete_all(client, MACHINE_DEPLOYMENT, unwanted)
+    if unwanted and await _is_running(client, namespace):
+        await _wait_until_gone(provider, context, {name_of(each) for each in unwanted})
+    by_name = {name_of(each): each for each in classes}
+    if not writes.unused(by_name, class_names(desired)):
+        leftover = writes.unused(secrets, class_names(desired), by_name)
+        await writes.delete_all(client, SECRET, leftover)
+        return
+    used = await _used_classes(client, namespace)
+    await writes.delete_all(
+        client, MACHINE_CLASS, writes.unused(by_name, class_names(desired), used)
+    )
+    await writes.delete_all(client, SECRET, writes.unused(secrets, class_names(desired), used))
+
+
+async def _used_classes(client: Client, namespace: str) -> set[str]:
+    """Return the names of the MachineClasses that anything in a namespace names."""
+    lists = await gathered(client.list(kind, namespace) for kind in KINDS)
+    return {class_of(obj) for objects in lists for obj in objects}
+
+
+async def _is_running(client: Client, namespace: str) -> bool:
+    deployment = await client.find(DEPLOYMENT, Key(namespace, CONTROLLER))
+    return deployment is not None and current_replicas(deployment) > 0
+
+
+async def _wait_until_gone(provider: WorkerContract[C], context: Context, names: set[str]) -> None:
+    def judge(live: Live) -> Verdict:
+        remaining = names & live.deployments.keys()
+        text = ", ".join(sorted(remaining))
+        return Verdict(
+            f"machines of removed pools or zones still exist: {text}" if remaining else "",
+            failed_machines(live, remaining, operation="Delete"),
+        )
+
+    verdict = await awaited(context, judge, (MACHINE_DEPLOYMENT,))
+    if not verdict.is_good:
+        raise failure_of(provider, verdict)

@@ -1,0 +1,194 @@
+"""Whether the wanted machines run, and what is missing (spec 31 §5 steps 8 and 9)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from pergola.api.objects import (
+    JsonObject,
+    finalizers_of,
+    map_at,
+    maps_at,
+    name_of,
+)
+from pergola.extensions.workers.deployments import current_replicas
+from pergola.extensions.workers.live import Live, class_of
+from pergola.extensions.workers.wanted import Wanted
+from pergola.health.times import read_time
+
+_FINALIZER: Final = "machine.sapcloud.io/machine-controller-manager"
+_STUCK_AFTER: Final = timedelta(minutes=2)
+UPDATE: Final = "InPlaceUpdate"
+"""The condition of a Machine whose update in place is due."""
+CANDIDATE: Final = "CandidateForUpdate"
+"""Its reason until the user starts the update."""
+_MUST_BE_TRUE: Final = "Available"
+_MAY_BE_TRUE: Final = "Progressing"
+_MUST_BE_FALSE: Final = ("ReplicaFailure", "Frozen")
+
+
+def failed_machines(live: Live, deployments: Iterable[str], *, operation: str = "") -> str:
+    """Return a sentence about machines that failed, by reason; empty if none has.
+
+    Args:
+        deployments: the names of the MachineDeployments to look at.
+        operation: the only operation that counts, such as `Delete`; all if empty.
+    """
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name in deployments:
+        for machine in maps_at(live.deployments.get(name, {}), "status", "failedMachines"):
+            last = map_at(machine, "lastOperation")
+            if operation in ("", last.get("type")):
+                reason = str(last.get("description") or "no reason given")
+                by_reason[reason].append(f'"{machine.get("name")}"')
+    reasons = [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
+    return f"machine(s) failed: {'; '.join(reasons)}" if reasons else ""
+
+
+def missing(wanted: Sequence[Wanted], live: Live, *, is_hibernated: bool) -> str:
+    """Return a sentence about what is not finished yet; empty if everything is."""
+    counts = [_Counts.of(each, live) for each in wanted]
+    awake = sum(count.replicas for count in counts)
+    if is_hibernated:
+        return f"{awake} machine(s) are not hibernated yet" if awake else ""
+    behind = [count for count in counts if not count.has_set]
+    if behind:
+        names = ", ".join(count.name for count in behind)
+        return f"machine-controller-manager has not created the machine sets of {names} yet"
+    manual = sum(count.unselected for count in counts)
+    old = sum(count.being_updated for count in counts)
+    unavailable = sum(count.unavailable for count in counts)
+    preserved = sum(count.preserved for count in counts)
+    updated = sum(count.updated for count in counts) + manual
+    unhealthy = [f"{count.name} {count.problem}" for count in counts if count.problem]
+    if old:
+        return f"{old} old machine(s) are being updated"
+    if updated == awake and not unhealthy and (not unavailable or unavailable <= preserved):
+        return ""
+    desired = sum(count.desired for count in counts)
+    available = sum(count.available for count in counts)
+    if not unavailable and available == desired and updated < awake:
+        return f"{awake - updated} old machine(s) are being drained and terminated"
+    text = (
+        f"{available} of {desired} machine(s) are available, {updated} updated, "
+        f"{unavailable} pending"
+    )
+    if preserved:
+        text += f", {preserved} failed and preserved"
+    return "; ".join([text, *unhealthy])
+
+
+def stuck(live: Live, now: datetime) -> str:
+    """Return the MachineDeployment that machine-controller-manager does not serve, or nothing."""
+    for name, deployment in live.deployments.items():
+        created = read_time(map_at(deployment, "metadata").get("creationTimestamp"))
+        is_new = created is None or now - created < _STUCK_AFTER
+        if is_new or _FINALIZER not in finalizers_of(deployment):
+            continue
+        if not _has_set(name, class_of(deployment), live):
+            return name
+    return ""
+
+
+def is_updated(pool: str, wanted: Sequence[Wanted], live: Live) -> bool:
+    """Return whether no machine of a pool waits for its update."""
+    return all(
+        _number(live.deployments.get(each.name, {}), "updatedReplicas")
+        >= _number(live.deployments.get(each.name, {}), "replicas")
+        for each in wanted
+        if each.pool == pool
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """The numbers of one MachineDeployment.
+
+    Attributes:
+        replicas: machines that exist.
+        unselected: machines whose update a user has not started.
+        being_updated: old machines whose update a user has started.
+        problem: why it is not healthy; empty if it is.
+    """
+
+    name: str
+    has_set: bool
+    desired: int
+    replicas: int
+    updated: int
+    available: int
+    unavailable: int
+    preserved: int
+    unselected: int = 0
+    being_updated: int = 0
+    problem: str = ""
+
+    @classmethod
+    def of(cls, wanted: Wanted, live: Live) -> "_Counts":
+        deployment = live.deployments.get(wanted.name, {})
+        unselected = being_updated = 0
+        if wanted.is_manual:
+            for old in _old_sets(wanted, live):
+                unselected += _number(old, "replicas")
+                being_updated += sum(
+                    1 for machine in live.machines_of(name_of(old)) if _is_being_updated(machine)
+                )
+        return cls(
+            name=wanted.name,
+            has_set=_has_set(wanted.name, wanted.class_name, live),
+            desired=current_replicas(deployment),
+            replicas=_number(deployment, "replicas"),
+            updated=_number(deployment, "updatedReplicas"),
+            available=_number(deployment, "availableReplicas"),
+            unavailable=_number(deployment, "unavailableReplicas"),
+            preserved=_number(deployment, "preservedFailedReplicas"),
+            unselected=unselected,
+            being_updated=being_updated,
+            problem=_problem(deployment),
+        )
+
+
+def _problem(deployment: JsonObject) -> str:
+    """Return why a MachineDeployment is not healthy, or nothing."""
+    if not deployment:
+        return "does not exist"
+    generation = map_at(deployment, "metadata").get("generation") or 0
+    if _number(deployment, "observedGeneration") < int(generation):
+        return "has not been observed since its last change"
+    conditions = {
+        str(each.get("type")): each for each in maps_at(deployment, "status", "conditions")
+    }
+    for kind, state in (
+        (_MUST_BE_TRUE, "True"),
+        (_MAY_BE_TRUE, "True"),
+        *((kind, "False") for kind in _MUST_BE_FALSE),
+    ):
+        condition = conditions.get(kind)
+        if condition is None and kind == _MUST_BE_TRUE:
+            return f"has no condition {kind}"
+        if condition is not None and condition.get("status") != state:
+            text = condition.get("message") or condition.get("reason") or "no reason given"
+            return f"has {kind}={condition.get('status')} ({text})"
+    return ""
+
+
+def _has_set(deployment: str, class_name: str, live: Live) -> bool:
+    return any(class_of(each) == class_name for each in live.sets_of(deployment))
+
+
+def _old_sets(wanted: Wanted, live: Live) -> Iterator[JsonObject]:
+    return (each for each in live.sets_of(wanted.name) if class_of(each) != wanted.class_name)
+
+
+def _is_being_updated(machine: JsonObject) -> bool:
+    return any(
+        each.get("type") == UPDATE and each.get("reason") != CANDIDATE
+        for each in maps_at(machine, "status", "conditions")
+    )
+
+
+def _number(obj: JsonObject, field: str) -> int:
+    value = map_at(obj, "status").get(field)
+    return value if isinstance(value, int) else 0

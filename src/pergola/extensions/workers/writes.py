@@ -1,0 +1,145 @@
+"""Writes of machine objects: only what differs, several at once, classes first (spec 31 §5)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    labels_of,
+    name_of,
+    uid_of,
+)
+from pergola.extensions.workers.wanted import PURPOSE, Wanted
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.patches import merge_patch
+from pergola.kube.selectors import format_selector
+from pergola.runtime.task_group import gathered
+
+T = TypeVar("T")
+
+FORCE_DELETION: Final[Mapping[str, str]] = {"force-deletion": "True"}
+"""The label with which machine-controller-manager does not drain a Machine."""
+CLASS_SECRETS: Final = format_selector({"matchLabels": dict(PURPOSE)})
+"""The selector of Secrets that belong to MachineClasses."""
+_AT_ONCE: Final = 50
+_OWN_FIELDS: Final = (
+    "provider",
+    "providerSpec",
+    "nodeTemplate",
+    "credentialsSecretRef",
+    "secretRef",
+    "type",
+    "data",
+)
+
+
+async def classes_in(client: Client, namespace: str) -> dict[str, JsonObject]:
+    """Return the MachineClasses of a namespace by name."""
+    return {name_of(each): each for each in await client.list(MACHINE_CLASS, namespace)}
+
+
+async def secrets_in(client: Client, namespace: str) -> dict[str, JsonObject]:
+    """Return the Secrets of MachineClasses in a namespace by name."""
+    found = await client.list(SECRET, namespace, labels=CLASS_SECRETS)
+    return {name_of(each): each for each in found}
+
+
+async def write_classes(
+    client: Client,
+    wanted: Sequence[Wanted],
+    classes: Mapping[str, JsonObject],
+    secrets: Mapping[str, JsonObject],
+) -> None:
+    """Write the Secrets of MachineClasses, then the MachineClasses.
+
+    Args:
+        classes: the live ones by name.
+        secrets: their live Secrets by name.
+    """
+    await each_of(wanted, lambda one: _write(client, SECRET, one.secret, secrets))
+    await each_of(wanted, lambda one: _write(client, MACHINE_CLASS, one.machine_class, classes))
+
+
+async def write_deployment(client: Client, desired: JsonObject, live: JsonObject | None) -> None:
+    """Create a MachineDeployment, or patch what differs."""
+    if live is None:
+        await client.create(desired)
+        return
+    spec: JsonObject = {
+        name: value
+        for name, value in live["spec"].items()
+        if name not in ("replicas", "autoPreserveFailedMachineMax")
+    }
+    metadata = {**live["metadata"], **desired["metadata"]}
+    target: JsonObject = {**live, "metadata": metadata, "spec": {**spec, **desired["spec"]}}
+    if patch := merge_patch(live, target):
+        await client.patch(MACHINE_DEPLOYMENT, Key.of(live), patch)
+
+
+async def mark_for_force_deletion(client: Client, namespace: str) -> None:
+    """Let machine-controller-manager delete all Machines without draining their nodes."""
+    machines = await client.list(MACHINE, namespace, metadata_only=True)
+    unmarked = [each for each in machines if not FORCE_DELETION.items() <= labels_of(each).items()]
+    await each_of(unmarked, lambda machine: _mark(client, machine))
+
+
+async def delete_all(client: Client, kind: GroupVersionKind, objects: Iterable[JsonObject]) -> None:
+    """Request the deletion of objects, unless it was requested before."""
+    remaining = [each for each in objects if deletion_timestamp_of(each) is None]
+    await each_of(remaining, lambda obj: _delete(client, kind, obj))
+
+
+def unused(objects: Mapping[str, JsonObject], *used: Collection[str]) -> list[JsonObject]:
+    """Return the objects whose names nothing uses."""
+    return [obj for name, obj in objects.items() if not any(name in names for names in used)]
+
+
+async def each_of(items: Sequence[T], act: Callable[[T], Awaitable[None]]) -> None:
+    """Handle items at the same time, but no more than 50."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(item: T) -> None:
+        async with limit:
+            await act(item)
+
+    await gathered(one(item) for item in items)
+
+
+async def _write(
+    client: Client, kind: GroupVersionKind, desired: JsonObject, known: Mapping[str, JsonObject]
+) -> None:
+    live = known.get(name_of(desired))
+    if live is None:
+        try:
+            await client.create(desired)
+        except AlreadyExists:
+            live = await client.get(kind, Key.of(desired))
+        else:
+            return
+    target: JsonObject = {
+        **live,
+        **{field: desired[field] for field in _OWN_FIELDS if field in desired},
+        "metadata": {**live["metadata"], "labels": desired["metadata"]["labels"]},
+    }
+    if patch := merge_patch(live, target):
+        await client.patch(kind, Key.of(live), patch)
+
+
+async def _mark(client: Client, machine: JsonObject) -> None:
+    try:
+        await client.patch(MACHINE, Key.of(machine), {"metadata": {"labels": dict(FORCE_DELETION)}})
+    except NotFound:
+        return
+
+
+async def _delete(client: Client, kind: GroupVersionKind, obj: JsonObject) -> None:
+    try:
+        await client.delete(kind, Key.of(obj), uid=uid_of(obj))
+    except NotFound:
+        return
