@@ -1,0 +1,283 @@
+"""The machine image of a pool, from the CloudProfile or from earlier runs (spec 31 §3)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, map_at, maps_at, name_of
+from pergola.api.schema.declare import Value
+from pergola.api.schema.read import Malformed
+from pergola.extension_api.errors import configuration_problem
+from pergola.extensions.provider_config import read_leniently, read_strict
+from pergola.extensions.workers import Pool, WorkerPlan
+from pergola.providers.aws.cloud_profile_config import (
+    AMD64,
+    ARCHITECTURE,
+    CLOUD_PROFILE_CONFIG,
+    Capabilities,
+    CloudProfileConfig,
+    ImageVersion,
+    effective_spec,
+)
+from pergola.providers.aws.config import GROUP
+from pergola.providers.aws.worker_config import WorkerConfig
+from pergola.providers.aws.workers.problems import Problem, short, unusable
+
+ARM64: Final = "arm64"
+WORKER_STATUS: Final = GroupVersionKind(GROUP, "v1alpha1", "WorkerStatus")
+
+
+class StatusImage(Value):
+    """An image that machines of a Worker use, with an architecture or with capabilities."""
+
+    name: str = ""
+    """The name of the image in the CloudProfile."""
+    version: str = ""
+    """Its version."""
+    ami: str = ""
+    """Its id in the region."""
+    architecture: str | None = None
+    """The processor architecture; `amd64` if absent."""
+    capabilities: dict[str, list[str]] = {}
+    """The capabilities of the machines that it fits, if the CloudProfile defines capabilities."""
+
+
+class WorkerStatus(Value):
+    """The images that machines of a Worker use."""
+
+    machine_images: list[StatusImage] = []
+    """Each image once."""
+
+
+class Image(NamedTuple):
+    """The image of a pool.
+
+    Attributes:
+        capabilities: of the flavor; older ones have just their architecture.
+    """
+
+    name: str
+    version: str
+    ami: str
+    capabilities: Capabilities
+
+
+class Flavor(NamedTuple):
+    """An image of a version, in one region."""
+
+    ami: str
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """The images that pools may have.
+
+    Attributes:
+        profile: the spec of the CloudProfile.
+        profile_name: for messages.
+        region: of the Worker.
+        used: the images of earlier runs; None before the first one.
+    """
+
+    profile: JsonObject
+    profile_name: str
+    config: CloudProfileConfig
+    region: str
+    used: Sequence[StatusImage] | None
+
+    @classmethod
+    def of(cls, plan: WorkerPlan[WorkerConfig]) -> "Images":
+        """Return the images of a plan.
+
+        Raises:
+            ExtensionError: the CloudProfile's config or the Worker's status is malformed.
+        """
+        profile = plan.cluster.cloud_profile or {}
+        spec, name = effective_spec(profile), name_of(profile)
+        path = f"CloudProfile {name}: spec.providerConfig"
+        given, old = spec.get("providerConfig"), plan.status
+        try:
+            config = read_leniently(CloudProfileConfig, given, CLOUD_PROFILE_CONFIG, path=path)
+            status = read_strict(
+                WorkerStatus, old, WORKER_STATUS, path="status.providerStatus", needs_type=bool(old)
+            )
+        except Malformed as error:
+            raise configuration_problem(str(error)) from None
+        used = status.machine_images if old else None
+        return cls(profile=spec, profile_name=name, config=config, region=plan.region, used=used)
+
+    def of_pool(self, pool: Pool[WorkerConfig]) -> Image:
+        """Return the image of a pool.
+
+        Raises:
+            Problem: the CloudProfile lacks the machine type, or nobody knows the image.
+        """
+        known, (name, version) = definitions(self.profile), pool.image
+        machine = machine_capabilities(self._machine(pool), pool.architecture, known)
+        found = flavor(self.config, name, version, self.region, machine, known)
+        if found is not None:
+            own = found.capabilities
+            named = own if own.get(ARCHITECTURE) else {**own, ARCHITECTURE: machine[ARCHITECTURE]}
+            return Image(name, version, found.ami, named)
+        if self.used is None:
+            place = "/".join(
+                str(short(part)) for part in (*pool.image, pool.architecture, self.region)
+            )
+            raise _no_image(
+                pool,
+                f"could not find machine image for {place} neither in cloud profile nor in worker "
+                "status",
+            )
+        for image in map(self._converted, self.used):
+            if (image.name, image.version) == (name, version) and (
+                _fit(image.capabilities, machine, known)
+                if self._has_capabilities
+                else image.capabilities[ARCHITECTURE] == [pool.architecture]
+            ):
+                return image
+        architecture = f'architecture "{short(pool.architecture)}"'
+        raise _no_image(
+            pool,
+            f'no machine image found for image "{short(name)}" with version "{short(version)}" and '
+            + ("the capabilities of the machine type" if self._has_capabilities else architecture),
+        )
+
+    def status(self, images: Iterable[Image]) -> JsonObject:
+        """Return the WorkerStatus with the images of all pools, each once, in their order."""
+        found: dict[object, Image] = {}
+        for image in images:
+            found.setdefault((image.name, image.version, self._identity(image)), image)
+        status: JsonObject = {"apiVersion": WORKER_STATUS.api_version, "kind": WORKER_STATUS.kind}
+        if found:
+            status["machineImages"] = [self._entry(image) for image in found.values()]
+        return status
+
+    @property
+    def _has_capabilities(self) -> bool:
+        return bool(maps_at(self.profile, "machineCapabilities"))
+
+    def _machine(self, pool: Pool[WorkerConfig]) -> JsonObject:
+        for machine in maps_at(self.profile, "machineTypes"):
+            if machine.get("name") == pool.machine_type:
+                return machine
+        name = self.profile_name
+        detail = f'machine type not found in cloud profile "{name}"'
+        raise unusable("machineType", pool.machine_type, detail)
+
+    def _converted(self, image: StatusImage) -> Image:
+        """Return an image of an earlier run, in which the profile may have had another format."""
+        capabilities: Capabilities = {ARCHITECTURE: [image.architecture or AMD64]}
+        if self._has_capabilities and image.capabilities:
+            capabilities = image.capabilities
+        return Image(image.name, image.version, image.ami, capabilities)
+
+    def _identity(self, image: Image) -> object:
+        if not self._has_capabilities:
+            return image.capabilities[ARCHITECTURE][0]
+        known = definitions(self.profile)
+        return frozenset(
+            (name, frozenset(image.capabilities.get(name, values)))
+            for name, values in known.items()
+        )
+
+    def _entry(self, image: Image) -> JsonObject:
+        entry: JsonObject = {"name": image.name, "version": image.version, "ami": image.ami}
+        if self._has_capabilities:
+            capabilities = {name: [*values] for name, values in image.capabilities.items()}
+            return {**entry, "capabilities": capabilities}
+        return {**entry, "architecture": image.capabilities[ARCHITECTURE][0]}
+
+
+def definitions(profile: JsonObject) -> Capabilities:
+    """Return all values of the capabilities that a CloudProfile defines, in its order.
+
+    Args:
+        profile: the spec of a CloudProfile; an older one defines none, and has two architectures.
+    """
+    defined = {
+        str(each.get("name")): _texts(each.get("values"))
+        for each in maps_at(profile, "machineCapabilities")
+    }
+    return defined or {ARCHITECTURE: [AMD64, ARM64]}
+
+
+def machine_capabilities(
+    machine: JsonObject, architecture: str, known: Capabilities
+) -> Capabilities:
+    """Return the capabilities of a machine type.
+
+    Args:
+        architecture: of the pool, for a machine type that does not name its own.
+        known: the definitions.
+    """
+    own = {name: _texts(values) for name, values in map_at(machine, "capabilities").items()}
+    if ARCHITECTURE in own:
+        return own
+    values = known.get(ARCHITECTURE, ())
+    return {**own, ARCHITECTURE: values if len(values) == 1 else [architecture]}
+
+
+def flavor(
+    config: CloudProfileConfig,
+    name: str,
+    version: str,
+    region: str,
+    machine: Capabilities,
+    known: Capabilities,
+) -> Flavor | None:
+    """Return the image for a machine in a region; None if there is none, or not one alone.
+
+    Of several that fit, it is the one with the first value of the first capability.
+
+    Args:
+        machine: the capabilities of the machine.
+        known: the definitions, in the order of preference; a machine or an image without one of
+            them has all of its values.
+    """
+    for image in config.machine_images:
+        versions = (each for each in image.versions if each.version == version)
+        offered = [*_in_region(versions, region)] if image.name == name else []
+        if offered:
+            return _best(
+                [each for each in offered if _fit(each.capabilities, machine, known)], known
+            )
+    return None
+
+
+def _in_region(versions: Iterable[ImageVersion], region: str) -> Iterator[Flavor]:
+    for version in versions:
+        if not version.capability_flavors:
+            amis = {each.architecture: each.ami for each in version.regions if each.name == region}
+            for architecture, ami in amis.items():
+                yield Flavor(ami, {ARCHITECTURE: [architecture]})
+        for each in version.capability_flavors:
+            # Of a region that is named twice, the last one counts.
+            for found in [image for image in each.regions if image.name == region][-1:]:
+                yield Flavor(found.ami, each.capabilities)
+
+
+def _best(fitting: Sequence[Flavor], known: Capabilities) -> Flavor | None:
+    for name, values in known.items():
+        for value in values:
+            preferred = [each for each in fitting if value in each.capabilities.get(name, values)]
+            fitting = preferred or fitting
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fit(image: Capabilities, machine: Capabilities, known: Capabilities) -> bool:
+    """Return whether an image and a machine have a value of each capability in common."""
+    return all(
+        set(image.get(name, values)) & set(machine.get(name, values))
+        for name, values in known.items()
+    )
+
+
+def _texts(values: JsonValue) -> list[str]:
+    return [str(value) for value in values] if isinstance(values, list) else []
+
+
+def _no_image(pool: Pool[WorkerConfig], detail: str) -> Problem:
+    return unusable("machineImage", "/".join(pool.image), detail)
