@@ -3,6 +3,7 @@
 from typing import Final
 
 from conformance.subjects.aws_control_planes import AwsControlPlaneObjects
+from conformance.subjects.aws_garden import AwsGardenObjects, AwsImageFlavors
 from conformance.subjects.aws_infrastructure import AwsInfrastructure
 from conformance.subjects.aws_parts import AwsBackupBucket, AwsCredentials, AwsImage
 from conformance.subjects.aws_pools import AwsControlPlane, AwsWorker
@@ -49,6 +50,8 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     AwsCredentials(),
     AwsShoot(),
     AwsShootDefaults(),
+    AwsGardenObjects(),
+    AwsImageFlavors(),
     PODS_SUBJECT,
     WORKLOADS_SUBJECT,
     VPAS_SUBJECT,

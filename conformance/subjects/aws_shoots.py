@@ -27,7 +27,7 @@ from pergola.api.objects import JsonObject, JsonValue, deletion_timestamp_of, ma
 from pergola.extensions.webhooks.shoots import network_of
 from pergola.kube.patches import same
 from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS, mutate_shoot
-from pergola.providers.aws.shoot_webhooks import aws_shoot_validator
+from pergola.providers.aws.shoot_webhooks import shoot_validator
 
 _PROVIDER: Final = ("spec", "provider")
 _DEFAULTED: Final = (
@@ -176,7 +176,7 @@ def _verdict_of(question: JsonObject) -> Verdict:
         object=question["object"],
         old_object=question.get("old"),
     )
-    found = aws_shoot_validator(lambda _: profiles[0] if profiles else None).handler(request)
+    found = shoot_validator(lambda _: profiles[0] if profiles else None)(request)
     if not isinstance(found, Verdict):
         raise AssertionError("the webhook reads nothing")
     return found

@@ -53,13 +53,25 @@ def read_strict(
     return read(cls, content, path=path, of=gvk.kind)
 
 
-def read_leniently(cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, path: str = "") -> V:
+def read_leniently(
+    cls: type[V],
+    value: JsonValue,
+    gvk: GroupVersionKind,
+    *,
+    path: str = "",
+    needs_type: bool = False,
+) -> V:
     """Parse stored data into a declared type, skipping unknown fields.
 
+    Args:
+        needs_type: whether `apiVersion` and `kind` must be those of the type.
+
     Raises:
-        Malformed: a value of a wrong type.
+        Malformed: another type, or a value of a wrong type.
     """
     obj = {} if value is None else value
+    if needs_type and (findings := _type_findings(obj, gvk, path, needs_type=True)):
+        raise Malformed(gvk.kind, findings)
     content = _as_decoded(schema_of(cls), _without_type(obj))
     return read(cls, content, path=path, of=gvk.kind)
 

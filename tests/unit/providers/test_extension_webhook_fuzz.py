@@ -7,12 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conformance.documents import client_of
+from conformance.questions import collected
 from pergola.admission.webhook import Webhook
-from pergola.api.objects import JsonObject, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at
+from pergola.extensions.garden import CloudProfiles, Garden
 from pergola.extensions.webhooks.clouds import AZURE
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.kube.yaml import parse_documents
-from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
+from pergola.providers.aws.admission import webhooks as aws
 from pergola.providers.networking.admission import admission_webhooks
 from pergola.providers.networking.calico.plugin import Calico
 from pergola.providers.networking.cilium import node_local_dns
@@ -24,10 +27,13 @@ pytestmark = pytest.mark.thorough("fuzz")
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples"
 PROFILE: Final[JsonObject] = {
+    "apiVersion": "core.gardener.cloud/v1beta1",
+    "kind": "CloudProfile",
+    "metadata": {"name": "aws"},
     "spec": {
         "machineImages": [{"name": "i", "versions": [{"version": "1"}]}],
         "regions": [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}],
-    }
+    },
 }
 
 
@@ -105,6 +111,31 @@ def dns_daemon_set() -> Sample:
     return Sample("apps", "daemonsets", obj)
 
 
+class KnownProfile(Garden):
+    """A garden with one CloudProfile, and what other objects of AWS refer to."""
+
+    def __init__(self) -> None:
+        others = [each for question in QUESTIONS for each in question.get("others", ())]
+        super().__init__(client_of([PROFILE, *others]))
+
+    def cloud_profiles(self) -> CloudProfiles:
+        return lambda _: PROFILE
+
+
+def of_garden() -> list[Sample]:
+    """Return an object of each kind that the webhooks of AWS get."""
+    found = {each["object"]["kind"]: each["object"] for each in QUESTIONS}
+    return [
+        Sample(GroupVersionKind.of(obj).group, plural_of(kind), obj) for kind, obj in found.items()
+    ]
+
+
+def plural_of(kind: str) -> str:
+    return f"{kind.lower().removesuffix('y')}{'ies' if kind.endswith('y') else 's'}"
+
+
+QUESTIONS: Final = [*collected("aws-garden-objects")]
+AWS: Final = [aws_shoot(), *of_garden()]
 CALICO: Final = [shoot("network/calico/cluster.yaml")]
 CILIUM: Final = [shoot("network/cilium/cluster.yaml")]
 NETWORKS: Final = [network("network/calico/network.yaml"), network("network/cilium/network.yaml")]
@@ -116,8 +147,7 @@ WEBHOOKS: Final[dict[str, tuple[Webhook, list[Sample]]]] = {
         for each in admission_webhooks(Cilium(), Cilium().shoot_defaults())
     },
     **{f"cilium {each.short_name}": (each, NODE_LOCAL_DNS) for each in (node_local_dns.webhook(),)},
-    "aws mutator": (aws_shoot_mutator(), [aws_shoot()]),
-    "aws validator": (aws_shoot_validator(lambda _: PROFILE), [aws_shoot()]),
+    **{f"aws {each.short_name}": (each, AWS) for each in aws.admission_webhooks(KnownProfile())},
     "azure networks": (network_mutator("provider-azure", "azure", AZURE), NETWORKS),
 }
 

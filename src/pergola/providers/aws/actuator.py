@@ -25,6 +25,7 @@ from pergola.extensions.garden import Garden
 from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
 from pergola.flow import Report, Reporter, State, Write
 from pergola.flow.metrics import FlowMetrics
+from pergola.providers.aws.admission.webhooks import admission_webhooks
 from pergola.providers.aws.codes import explained
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
@@ -35,7 +36,6 @@ from pergola.providers.aws.observe import observe
 from pergola.providers.aws.preflight import demand
 from pergola.providers.aws.request import desired_of
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.providers.aws.state import is_empty, read_state, state_object
 from pergola.providers.aws.status import full_status
 from pergola.providers.aws.turns import check_turn
@@ -159,8 +159,8 @@ class AwsInfrastructure(Actuator):
         return health_checks(self._access)
 
     def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
-        """Default and validate Shoots in AWS."""
-        return [aws_shoot_mutator(), aws_shoot_validator(garden.cloud_profiles())]
+        """Default and validate Shoots in AWS, and what they depend on in the garden."""
+        return admission_webhooks(garden)
 
     async def close(self) -> None:
         """Close idle connections to AWS."""

@@ -10,19 +10,19 @@ of the slash, an entry with a longer name keeps its objects.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 from pergola.api.conditions import timestamp
+from pergola.api.field_errors import sentence
 from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
-from pergola.api.schema.declare import Value
-from pergola.api.schema.duration import Duration
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter, configuration_problem
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.backups import BackupEntryActuator, Entry
 from pergola.extensions.provider_config import read_strict
 from pergola.providers.aws.access import AwsAccess
 from pergola.providers.aws.actuator import AwsSettings, secret_of
+from pergola.providers.aws.backup_bucket_config import BACKUP_BUCKET_CONFIG, BackupBucketConfig
 from pergola.providers.aws.codes import explained
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.resources.bucket.bucket import (
@@ -35,31 +35,10 @@ from pergola.providers.aws.resources.bucket.bucket import (
 from pergola.providers.aws.resources.bucket.lock import Retention, apply_lock, observe_lock
 from pergola.providers.aws.resources.bucket.objects import Retained, delete_content, hide_content
 from pergola.providers.aws.resources.bucket.settings import apply_settings, observe_settings
+from pergola.providers.aws.validation.backup_bucket import check_backup_bucket
 from pergola.providers.aws.warnings import warn
 
-BACKUP_BUCKET_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "BackupBucketConfig")
 _DAY: Final = timedelta(days=1)
-
-
-class Immutability(Value):
-    """The time during which no backup can be deleted or changed."""
-
-    retention_period: Duration
-    """The time, in whole days."""
-    retention_type: Literal["bucket"]
-    """The object that it is a property of."""
-    mode: Literal["compliance", "governance"]
-    """Whether it can be ended early: never, or by users with a certain permission.
-
-    There is no default, because `compliance` cannot be undone.
-    """
-
-
-class BackupBucketConfig(Value):
-    """The configuration of a backup bucket."""
-
-    immutability: Immutability | None = None
-    """The time during which no backup can be deleted or changed; none if absent."""
 
 
 def retention_of(obj: JsonObject) -> Retention | None:
@@ -67,22 +46,17 @@ def retention_of(obj: JsonObject) -> Retention | None:
 
     Raises:
         Malformed: its `providerConfig` is not a `BackupBucketConfig`.
-        ExtensionError: the retention period is not in whole days.
+        ExtensionError: the retention is not one that S3 has.
     """
     value = map_at(obj, "spec").get("providerConfig")
     if value is None:
         return None
     config = read_strict(BackupBucketConfig, value, BACKUP_BUCKET_CONFIG, needs_type=True)
+    if causes := [cause.under("spec.providerConfig") for cause in check_backup_bucket(config)]:
+        raise configuration_problem(sentence(causes))
     if config.immutability is None:
         return None
-    period = config.immutability.retention_period
-    days, rest = divmod(period, _DAY)
-    if rest or days < 1:
-        raise configuration_problem(
-            f"spec.providerConfig.immutability.retentionPeriod is {period}: S3 retains objects for "
-            "whole days, so set a multiple of 24h"
-        )
-    return Retention(config.immutability.mode.upper(), days)
+    return Retention(config.immutability.mode.upper(), config.immutability.retention_period // _DAY)
 
 
 BACKUP_BUCKET_STATE: Final = GroupVersionKind(GROUP, "v1alpha1", "BackupBucketState")

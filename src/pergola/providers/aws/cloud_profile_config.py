@@ -1,6 +1,6 @@
-"""`CloudProfileConfig` of `aws.provider.extensions.gardener.cloud/v1alpha1`, as far as it is used.
+"""`CloudProfileConfig` of `aws.provider.extensions.gardener.cloud/v1alpha1` (spec 31 §3).
 
-Only read leniently: the rest of it concerns workers.
+Missing texts are empty, as the original reads them: admission says what must be set.
 """
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
@@ -21,22 +21,34 @@ Capabilities = Mapping[str, Sequence[str]]
 """The possible values of capabilities, such as `{"architecture": ["amd64"]}`."""
 
 
-class RegionImage(Value):
+class Ami(Value):
+    """An image in one region."""
+
+    name: str = ""
+    """The region, such as `eu-west-1`."""
+    ami: str = ""
+    """The id of the image in that region."""
+
+
+class RegionImage(Ami):
     """The image of a version in one region."""
 
-    name: str
-    """The region, such as `eu-west-1`."""
-    ami: str
-    """The id of the image in that region."""
     architecture: str = AMD64
     """The processor architecture of the image."""
+
+
+class FlavorImage(Ami):
+    """The image of a flavor in one region."""
+
+    architecture: str | None = None
+    """Must not be set: the architecture is one of the capabilities."""
 
 
 class ImageFlavor(Value):
     """The images of a version for machines with certain capabilities."""
 
-    regions: list[RegionImage] = []
-    """The image in each region; its architecture is one of the capabilities."""
+    regions: list[FlavorImage] = []
+    """The image in each region."""
     capabilities: dict[str, list[str]] = {}
     """Values of capabilities; a capability that is absent has all of its values."""
 
@@ -44,26 +56,26 @@ class ImageFlavor(Value):
 class ImageVersion(Value):
     """A version of a machine image: its flavors or, in older profiles, its regions."""
 
-    version: str
+    version: str = ""
     """The version, such as `1592.3.0`."""
     regions: list[RegionImage] = []
     """The image in each region."""
     capability_flavors: list[ImageFlavor] = []
     """The images by the capabilities of machines."""
 
-    def images(self) -> Iterator[tuple[Capabilities, RegionImage]]:
+    def images(self) -> Iterator[tuple[Capabilities, Ami]]:
         """Yield the images with their capabilities."""
         for image in self.regions:
             yield {ARCHITECTURE: [image.architecture]}, image
         for flavor in self.capability_flavors:
-            for image in flavor.regions:
-                yield flavor.capabilities, image
+            for found in flavor.regions:
+                yield flavor.capabilities, found
 
 
 class MachineImage(Value):
     """A machine image."""
 
-    name: str
+    name: str = ""
     """The name of the image in the CloudProfile."""
     versions: list[ImageVersion] = []
     """Its versions."""

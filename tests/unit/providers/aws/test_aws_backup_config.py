@@ -7,7 +7,8 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.errors import ExtensionError
-from pergola.providers.aws.backup import BACKUP_BUCKET_CONFIG, retention_of
+from pergola.providers.aws.backup import retention_of
+from pergola.providers.aws.backup_bucket_config import BACKUP_BUCKET_CONFIG
 from pergola.providers.aws.resources.bucket.bucket import Bucket
 from pergola.providers.aws.resources.bucket.lock import Lock, Retention, apply_lock
 
@@ -34,7 +35,7 @@ def test_no_field_of_the_retention_has_a_default(missing: str) -> None:
     """A default would choose `compliance`, which nobody can undo, or hide that it was forgotten."""
     rest = {field: value for field, value in COMPLETE.items() if field != missing}
 
-    with pytest.raises(Malformed, match=rf"spec.providerConfig.immutability.{missing}"):
+    with pytest.raises(ExtensionError, match=rf"spec.providerConfig.immutability.{missing}"):
         retention_of(bucket(**rest))
 
 

@@ -12,7 +12,7 @@ import pytest
 from pergola.admission.review import GroupVersionResource, Request, Verdict
 from pergola.api.kinds import SHOOT
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.shoot_webhooks import aws_shoot_validator
+from pergola.providers.aws.shoot_webhooks import shoot_validator
 
 DATA: Final = Path(__file__).parent / "data"
 SHOOTS: Final = GroupVersionResource("core.gardener.cloud", "v1beta1", "shoots")
@@ -36,7 +36,7 @@ def verdict_of(given: JsonObject) -> Verdict:
         object=given["object"],
         old_object=given.get("old"),
     )
-    verdict = aws_shoot_validator(lambda _: profiles[0] if profiles else None).handler(request)
+    verdict = shoot_validator(lambda _: profiles[0] if profiles else None)(request)
     assert isinstance(verdict, Verdict)
     return verdict
 

@@ -4,16 +4,16 @@ import base64
 import binascii
 from typing import Final
 
-from msgspec import field
-
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
-from pergola.api.schema.declare import Value
+from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.yaml import YamlError, parse
-from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.control_plane.credentials import WORKLOAD_IDENTITY_DIRECTORY
+from pergola.providers.aws.workload_identity_config import (
+    WORKLOAD_IDENTITY_CONFIG,
+    WorkloadIdentityConfig,
+)
 
 _PROVIDER: Final = "workloadidentity.security.gardener.cloud/provider"
 _KEY_ID: Final = "accessKeyID"
@@ -21,14 +21,7 @@ _SECRET_KEY: Final = "secretAccessKey"  # noqa: S105 - the key of a Secret
 _CONFIG: Final = "config"
 _FILE: Final = "credentialsFile"
 _TOKEN_FILE: Final = f"{WORKLOAD_IDENTITY_DIRECTORY}/token"
-_GVK: Final = GroupVersionKind(GROUP, "v1alpha1", "WorkloadIdentityConfig")
-
-
-class WorkloadIdentityConfig(Value):
-    """The role of a WorkloadIdentity in AWS."""
-
-    role_arn: str = field(name="roleARN")
-    """The ARN of the role."""
+_GVK: Final = WORKLOAD_IDENTITY_CONFIG
 
 
 def with_credentials_file(secret: JsonObject, region: str) -> JsonObject:
