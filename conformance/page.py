@@ -16,7 +16,9 @@ _REPEAT = """\
 ## Repeat it
 
 Everything is built from the Go modules of the originals; Go itself is downloaded if it is missing.
-No root, no cluster.
+No root, no cluster. One thing stands in for an original: Go's module proxy does not serve
+machine-controller-manager's driver for AWS, so `conformance/oracle/aws/driver` declares the types
+that the extension fills in.
 
 - `make conformance` asks about every subject, for a minute each.
 - `make conformance ARGS="workloads --seconds 600 --seed 7"` asks about one subject for ten minutes;

@@ -205,9 +205,7 @@ def _pool(machine: str) -> SearchStrategy[JsonObject]:
             "nodeAgentSecretName": st.sampled_from(["gardener-node-agent-a", "other"]),
             "providerConfig": _PROVIDER_CONFIGS,
         },
-        optional={**_POOL_FIELDS, "architecture": st.just(_TYPES[machine])}
-        if _TYPES[machine] == "amd64"
-        else _POOL_FIELDS,
+        optional=_POOL_FIELDS | {"architecture": st.just(_TYPES[machine])},
     ).map(lambda made: _complete(made, machine))
 
 
@@ -352,13 +350,9 @@ def _with(definitions: Sequence[JsonObject]) -> SearchStrategy[JsonObject]:
         _images(definitions),
         _machine_types(definitions),
         _status(definitions),
-        _infrastructure_and_networking(),
+        st.tuples(_INFRASTRUCTURES, _FAMILIES, _ROTATIONS),
         st.sampled_from(["", "", "", "indented", "reversed", "blanks"]),
     )
-
-
-def _infrastructure_and_networking() -> SearchStrategy[tuple[Any, Any, Any]]:
-    return st.tuples(_INFRASTRUCTURES, _FAMILIES, _ROTATIONS)
 
 
 def _question(

@@ -5,6 +5,7 @@ from typing import Final
 from conformance.subjects.aws_control_planes import AwsControlPlaneObjects
 from conformance.subjects.aws_garden import AwsGardenObjects, AwsImageFlavors
 from conformance.subjects.aws_infrastructure import AwsInfrastructure
+from conformance.subjects.aws_machines import AwsMachines
 from conformance.subjects.aws_parts import AwsBackupBucket, AwsCredentials, AwsImage
 from conformance.subjects.aws_pools import AwsControlPlane, AwsWorker
 from conformance.subjects.aws_shoots import AwsShoot, AwsShootDefaults
@@ -46,6 +47,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     AwsControlPlaneWebhooks(),
     AwsWorker(),
     AwsImage(),
+    AwsMachines(),
     AwsBackupBucket(),
     AwsCredentials(),
     AwsShoot(),

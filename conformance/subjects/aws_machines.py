@@ -1,10 +1,12 @@
 """MachineClasses and MachineDeployments of a Worker on AWS, with the hashes in their names."""
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+import msgspec
 import orjson
 from hypothesis.strategies import SearchStrategy
 
@@ -27,6 +29,9 @@ from pergola.providers.aws.workers.hash_inputs import hashes_written
 from pergola.providers.aws.workers.machines import machines, problems
 
 _CONFIG: Final = "providerConfig"
+_OLD_STATUS: Final = " of an old status"
+_OF_IMAGES: Final = re.compile(r"worker|providerStatus\.machineImages|.*\.providerSpec\.ami")
+"""The paths at which another image shows."""
 
 
 class AwsMachines(OfAws):
@@ -53,17 +58,32 @@ class AwsMachines(OfAws):
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Render the same Worker, and compare every field of every class."""
-        theirs = str(answer.value).split("\n", 1)[0]
-        try:
-            ours = rendered(question)
-        except (Malformed, ExtensionError) as error:
-            if answer.outcome == "output":
-                yield Difference("worker", "machines", str(error))
-            return
-        if answer.outcome != "output":
-            yield Difference("worker", theirs, "machines")
-            return
-        yield from differences(answer.output, ours)
+        is_noted = _has_old_status(question)
+        for each in _compared(question, answer):
+            note = _OLD_STATUS if is_noted and _OF_IMAGES.match(each.path) else ""
+            yield msgspec.structs.replace(each, path=each.path + note)
+
+
+def _compared(question: JsonObject, answer: Answer) -> Iterator[Difference]:
+    theirs = str(answer.value).split("\n", 1)[0]
+    try:
+        ours = rendered(question)
+    except (Malformed, ExtensionError) as error:
+        if answer.outcome == "output":
+            yield Difference("worker", "machines", str(error))
+        return
+    if answer.outcome != "output":
+        yield Difference("worker", theirs, "machines")
+        return
+    yield from differences(answer.output, ours)
+
+
+def _has_old_status(question: JsonObject) -> bool:
+    """Return whether images of earlier runs have no capabilities, as the profile has meanwhile."""
+    profile = map_at(question["cluster"], "spec", "cloudProfile", "spec")
+    used = maps_at(question["worker"], "status", "providerStatus", "machineImages")
+    defined = bool(profile.get("machineCapabilities"))
+    return defined and any(not image.get("capabilities") for image in used)
 
 
 def rendered(question: JsonObject) -> JsonObject:
@@ -100,14 +120,14 @@ def plan_of(question: JsonObject) -> WorkerPlan[WorkerConfig]:
     spec = map_at(worker, "spec")
     bytes_of = question.get("rawProviderConfigs") or {}
     return WorkerPlan(
-        pools=[_pool(raw, bytes_of.get(raw.get("name"))) for raw in maps_at(spec, "pools")],
-        region=spec["region"],
+        pools=[_pool(raw, bytes_of.get(str(raw.get("name")))) for raw in maps_at(spec, "pools")],
+        region=str(spec.get("region") or ""),
         infrastructure=map_at(spec, "infrastructureProviderStatus"),
         status=map_at(worker, "status", "providerStatus"),
         cluster=cluster,
         shoot=cluster.shoot or Shoot({}),
         namespace=Key.of(worker).namespace,
-        secret=spec["secretRef"],
+        secret=map_at(spec, "secretRef"),
     )
 
 

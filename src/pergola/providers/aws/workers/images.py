@@ -115,35 +115,15 @@ class Images:
         Raises:
             Problem: the CloudProfile lacks the machine type, or nobody knows the image.
         """
-        known, (name, version) = definitions(self.profile), pool.image
+        known = definitions(self.profile)
         machine = machine_capabilities(self._machine(pool), pool.architecture, known)
-        found = flavor(self.config, name, version, self.region, machine, known)
-        if found is not None:
-            own = found.capabilities
-            named = own if own.get(ARCHITECTURE) else {**own, ARCHITECTURE: machine[ARCHITECTURE]}
-            return Image(name, version, found.ami, named)
-        if self.used is None:
-            place = "/".join(
-                str(short(part)) for part in (*pool.image, pool.architecture, self.region)
-            )
-            raise _no_image(
-                pool,
-                f"could not find machine image for {place} neither in cloud profile nor in worker "
-                "status",
-            )
-        for image in map(self._converted, self.used):
-            if (image.name, image.version) == (name, version) and (
-                _fit(image.capabilities, machine, known)
-                if self._has_capabilities
-                else image.capabilities[ARCHITECTURE] == [pool.architecture]
-            ):
-                return image
-        architecture = f'architecture "{short(pool.architecture)}"'
-        raise _no_image(
-            pool,
-            f'no machine image found for image "{short(name)}" with version "{short(version)}" and '
-            + ("the capabilities of the machine type" if self._has_capabilities else architecture),
-        )
+        found = flavor(self.config, *pool.image, self.region, machine, known)
+        if found is None:
+            return self._of_earlier_runs(pool, machine, known)
+        capabilities = found.capabilities
+        if not capabilities.get(ARCHITECTURE):
+            capabilities = {**capabilities, ARCHITECTURE: machine[ARCHITECTURE]}
+        return Image(*pool.image, found.ami, capabilities)
 
     def status(self, images: Iterable[Image]) -> JsonObject:
         """Return the WorkerStatus with the images of all pools, each once, in their order."""
@@ -154,6 +134,34 @@ class Images:
         if found:
             status["machineImages"] = [self._entry(image) for image in found.values()]
         return status
+
+    def _of_earlier_runs(
+        self, pool: Pool[WorkerConfig], machine: Capabilities, known: Capabilities
+    ) -> Image:
+        name, version, architecture, region = map(
+            short, (*pool.image, pool.architecture, self.region)
+        )
+        if self.used is None:
+            raise _no_image(
+                pool,
+                f"could not find machine image for {name}/{version}/{architecture}/{region} "
+                "neither in cloud profile nor in worker status",
+            )
+        for image in map(self._converted, self.used):
+            fits = (
+                _fit(image.capabilities, machine, known)
+                if self._has_capabilities
+                else image.capabilities[ARCHITECTURE] == [pool.architecture]
+            )
+            if (image.name, image.version) == pool.image and fits:
+                return image
+        needed = f'architecture "{architecture}"'
+        if self._has_capabilities:
+            needed = "the capabilities of the machine type"
+        raise _no_image(
+            pool,
+            f'no machine image found for image "{name}" with version "{version}" and {needed}',
+        )
 
     @property
     def _has_capabilities(self) -> bool:
