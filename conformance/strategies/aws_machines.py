@@ -49,7 +49,9 @@ def _quantities(*names: str) -> SearchStrategy[JsonObject]:
 
 _QUANTITIES: Final = st.sampled_from(
     ["0", "1", "1500m", "0.5Gi", "16Gi", "1e3", "1E3", "3k", "1.5", "0.1", "1025Ki", "1024Mi"]
-) | st.sampled_from([0, 1, 7, 1.5, 10**12, "12345678901", "1P", "100n", "2500u", "1Ei"])
+) | st.sampled_from(
+    [0, 1, 7, 1.5, 10**12, "12345678901", "1P", "100n", "2500u", "1Ei", "10E", 2**63]
+)
 _NUMBERS: Final = st.sampled_from([1, 2, 3000, 2**31 - 1])
 _CAPACITY: Final = _quantities("cpu", "memory", "gpu", "ephemeral-storage", "example.com/dongle")
 _VIRTUAL: Final = st.dictionaries(

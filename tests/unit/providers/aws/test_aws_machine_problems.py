@@ -51,7 +51,7 @@ def plan(*changes: Change) -> WorkerPlan[WorkerConfig]:
         (f"{POOL}.machineType", "m9.huge", "machineType", 'not found in cloud profile "aws"'),
         (f"{POOL}.machineImage.name", "other", "machineImage", "neither in cloud profile nor"),
         (f"{POOL}.zones", ["eu-west-1z"], "zones[0]", 'no subnet with purpose "nodes"'),
-        (f"{POOL}.nodeTemplate.capacity.cpu", "x", "nodeTemplate.capacity.cpu", "not a quantity"),
+        (f"{POOL}.nodeTemplate.capacity.cpu", "x", "nodeTemplate.capacity.cpu", "be a quantity"),
         (f"{POOL}.nodeTemplate.capacity.cpu", [], "nodeTemplate.capacity.cpu", "be a quantity"),
         (f"{CONFIG}.iamInstanceProfile", {}, "providerConfig.iamInstanceProfile", "a name or an"),
         (
@@ -197,7 +197,7 @@ def attempted(question: JsonObject) -> Machines | None:
     except ExtensionError as error:
         for text in (*findings, str(error)):
             assert len(text) <= LONGEST or "CloudProfile" in text
-            assert text.isprintable()
+            assert "\n" not in text
         return None
     assert not findings
     orjson.dumps(made.status)

@@ -4,6 +4,10 @@ from typing import Any, Final
 
 import pytest
 
+from conformance.strategies.aws import config
+from conformance.strategies.aws_machines import BASE
+from conformance.strategies.fields import Change
+from conformance.strategies.fields import changed as with_changes
 from conformance.subjects.aws_machines import rendered
 from pergola.api.objects import JsonObject
 from pergola.api.schema.read import Malformed
@@ -75,12 +79,12 @@ def test_the_capacity_of_a_config_needs_none_of_the_pool() -> None:
     assert found == {"capacity": {"cpu": "3"}, "instanceType": "", "region": "", "zone": ""}
 
 
-def changed(config: JsonObject, **fields: Any) -> JsonObject:
+def changed(own: JsonObject, **fields: Any) -> JsonObject:
     """Return the input of the Worker with everything, with another config."""
     found: JsonObject = machine_fact("everything, Kubernetes 1.34.2")["input"]
     [pool] = found["worker"]["spec"]["pools"]
     pool |= fields
-    pool["providerConfig"] |= config
+    pool["providerConfig"] |= own
     return found
 
 
@@ -126,3 +130,72 @@ def test_an_image_by_capabilities_prefers_the_first_value_of_the_first_capabilit
     [entry] = rendered(found)["providerStatus"]["machineImages"]
 
     assert entry["ami"] == "ami-uefi"
+
+
+def image_of(images: Any, definitions: Any, status: Any = None) -> JsonObject:
+    """Return the only entry of the status for the arm64 machine of a Worker."""
+    pool = "worker.spec.pools.0"
+    found = changed_base(
+        Change(f"{pool}.machineType", "m6g.large"),
+        Change(f"{pool}.architecture", "arm64"),
+        Change("cluster.spec.cloudProfile.spec.machineCapabilities", definitions),
+        Change("cluster.spec.cloudProfile.spec.providerConfig.machineImages", images),
+        Change("worker.status.providerStatus", status),
+    )
+    entries: list[JsonObject] = rendered(found)["providerStatus"]["machineImages"]
+    [entry] = entries
+    return entry
+
+
+def changed_base(*changes: Change) -> JsonObject:
+    return with_changes(BASE, changes)
+
+
+BOTH: Final[list[JsonObject]] = [{"name": "architecture", "values": ["amd64", "arm64"]}]
+PLAIN_FLAVOR: Final[list[JsonObject]] = [
+    {
+        "name": "gardenlinux",
+        "versions": [
+            {
+                "version": "1592.4.0",
+                "capabilityFlavors": [{"regions": [{"name": "eu-west-1", "ami": "ami-1"}]}],
+            }
+        ],
+    }
+]
+
+
+def test_a_flavor_without_an_architecture_has_that_of_the_machine() -> None:
+    assert image_of(PLAIN_FLAVOR, BOTH) == {
+        "name": "gardenlinux",
+        "version": "1592.4.0",
+        "ami": "ami-1",
+        "capabilities": {"architecture": ["arm64"]},
+    }
+    assert image_of(PLAIN_FLAVOR, [])["architecture"] == "arm64"
+
+
+def test_an_old_status_serves_machines_of_its_architecture_only() -> None:
+    image = {"name": "gardenlinux", "version": "1592.4.0"}
+    used = [{**image, "ami": "ami-amd"}, {**image, "ami": "ami-arm", "architecture": "arm64"}]
+
+    entry = image_of([], BOTH, config("WorkerStatus", {"machineImages": used}))
+
+    assert (entry["ami"], entry["capabilities"]) == ("ami-arm", {"architecture": ["arm64"]})
+
+
+@pytest.mark.parametrize(
+    ("quantity", "digits"),
+    [
+        ("10E", "37dc8"),
+        ("1e30", "37dc8"),
+        ("0", "37dc8"),
+        ("9223372036854775808", "41dd8"),
+        ("123456789012345678901234567890", "98b5b"),
+    ],
+)
+def test_amounts_overflow_as_in_go(quantity: str, digits: str) -> None:
+    template: Any = {"capacity": {"memory": quantity}}
+    found = changed_base(Change("worker.spec.pools.0.providerConfig.nodeTemplate", template))
+
+    assert names(found)[0] == f"shoot--demo--blue-a-z1-{digits}"

@@ -13,11 +13,14 @@ from pergola.api.objects import JsonObject, map_at
 from pergola.extensions.workers import HashInput, Pool
 from pergola.kube.quantities import QuantityError, parse_quantity
 from pergola.providers.aws.worker_config import NetworkInterface, WorkerConfig
-from pergola.providers.aws.workers.problems import boolean_at, text_at, unusable
+from pergola.providers.aws.workers.problems import NO_QUANTITY, boolean_at, plain, text_at, unusable
 
 _SINGLE_VALUES: Final = Minor(1, 34)
 """The first version of Kubernetes with which single values count instead of the bytes."""
 _CONFIG: Final = "providerConfig"
+_TOO_LARGE: Final = 2**63
+_FEW_DIGITS: Final = 18
+_NUMBER: Final = re.compile("[0-9.]+")
 # Blanks as Go's regular expressions have them.
 _S: Final = rb"[\t\n\f\r ]*"
 _MAP: Final = rb'"virtualCapacity"' + _S + rb":" + _S + rb"\{[^{}]*\}" + _S
@@ -106,12 +109,26 @@ def _values(config: WorkerConfig) -> Iterator[tuple[str, str | int | None]]:
 def _capacity(config: WorkerConfig) -> Iterator[tuple[str, str]]:
     template = config.node_template
     for name, quantity in sorted(template.capacity.items() if template else ()):
-        field = f"nodeTemplate.capacity.{name}"
+        field = f"nodeTemplate.capacity.{plain(name)}"
         try:
-            amount = parse_quantity(quantity).to_integral_value(ROUND_UP)
-        except QuantityError as error:
-            raise unusable(f"{_CONFIG}.{field}", quantity, str(error)) from None
-        yield field, f"{name}={int(amount)}"
+            yield field, f"{name}={_integer(quantity)}"
+        except QuantityError:
+            raise unusable(f"{_CONFIG}.{field}", quantity, NO_QUANTITY) from None
+
+
+def _integer(quantity: str | int) -> int:
+    """Return an amount rounded up, as an integer of Go with 64 bits.
+
+    Go's arithmetic makes 0 of an amount that is too large and has few digits, and keeps the lowest
+    bits of one with many.
+    """
+    amount = int(parse_quantity(quantity).to_integral_value(ROUND_UP))
+    if -_TOO_LARGE <= amount < _TOO_LARGE:
+        return amount
+    digits = _NUMBER.findall(str(quantity))[0].replace(".", "").lstrip("0")
+    if len(digits) <= _FEW_DIGITS:
+        return 0
+    return (amount + _TOO_LARGE) % (2 * _TOO_LARGE) - _TOO_LARGE
 
 
 def _volumes(config: WorkerConfig) -> Iterator[tuple[str, str | int | None]]:

@@ -23,7 +23,7 @@ from pergola.providers.aws.cloud_profile_config import (
 )
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.worker_config import WorkerConfig
-from pergola.providers.aws.workers.problems import Problem, short, unusable
+from pergola.providers.aws.workers.problems import Problem, plain, unusable
 
 ARM64: Final = "arm64"
 WORKER_STATUS: Final = GroupVersionKind(GROUP, "v1alpha1", "WorkerStatus")
@@ -97,7 +97,7 @@ class Images:
         """
         profile = plan.cluster.cloud_profile or {}
         spec, name = effective_spec(profile), name_of(profile)
-        path = f"CloudProfile {name}: spec.providerConfig"
+        path = f"CloudProfile {plain(name)}: spec.providerConfig"
         given, old = spec.get("providerConfig"), plan.status
         try:
             config = read_leniently(CloudProfileConfig, given, CLOUD_PROFILE_CONFIG, path=path)
@@ -139,7 +139,7 @@ class Images:
         self, pool: Pool[WorkerConfig], machine: Capabilities, known: Capabilities
     ) -> Image:
         name, version, architecture, region = map(
-            short, (*pool.image, pool.architecture, self.region)
+            plain, (*pool.image, pool.architecture, self.region)
         )
         if self.used is None:
             raise _no_image(
@@ -171,8 +171,7 @@ class Images:
         for machine in maps_at(self.profile, "machineTypes"):
             if machine.get("name") == pool.machine_type:
                 return machine
-        name = self.profile_name
-        detail = f'machine type not found in cloud profile "{name}"'
+        detail = f'machine type not found in cloud profile "{plain(self.profile_name)}"'
         raise unusable("machineType", pool.machine_type, detail)
 
     def _converted(self, image: StatusImage) -> Image:

@@ -7,7 +7,7 @@ from pergola.api.objects import JsonObject, JsonValue, map_at
 from pergola.extensions.workers import Pool
 from pergola.kube.quantities import QuantityError, canonical_quantity
 from pergola.providers.aws.worker_config import WorkerConfig
-from pergola.providers.aws.workers.problems import unusable
+from pergola.providers.aws.workers.problems import NO_QUANTITY, plain, unusable
 
 _TEMPLATE: Final = "nodeTemplate"
 
@@ -36,15 +36,19 @@ def node_template(pool: Pool[WorkerConfig], region: str, zone: str) -> JsonObjec
 def _amounts(given: JsonObject, name: str, own: Mapping[str, int | str]) -> JsonObject | None:
     """Return amounts as Kubernetes writes them; None if neither side has any."""
     path = f"{_TEMPLATE}.{name}"
-    found = {key: _amount(value, f"{path}.{key}") for key, value in map_at(given, name).items()}
-    found |= {key: _amount(value, f"providerConfig.{path}.{key}") for key, value in own.items()}
+    found = {
+        key: _amount(value, f"{path}.{plain(key)}") for key, value in map_at(given, name).items()
+    }
+    found |= {
+        key: _amount(value, f"providerConfig.{path}.{plain(key)}") for key, value in own.items()
+    }
     return found if found or isinstance(given.get(name), dict) else None
 
 
 def _amount(value: JsonValue, path: str) -> str:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise unusable(path, value, "must be a quantity, such as 500m, 2 or 1Gi")
+        raise unusable(path, value, NO_QUANTITY)
     try:
         return canonical_quantity(value)
-    except QuantityError as error:
-        raise unusable(path, value, str(error)) from None
+    except QuantityError:
+        raise unusable(path, value, NO_QUANTITY) from None

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from pergola.api.field_errors import Cause, invalid
+from pergola.api.field_errors import Cause, invalid, shown
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.extension_api.errors import Code, ExtensionError
 
+NO_QUANTITY: Final = "must be a quantity, such as 500m, 2 or 1Gi"
 _LONGEST: Final = 100
 
 
@@ -27,10 +28,15 @@ class Problem(ExtensionError):
 
 def unusable(path: str, value: JsonValue, detail: str) -> Problem:
     """Return the problem of a value, which the text shows unless it is long."""
-    return Problem(invalid(path, short(value), detail))
+    return Problem(invalid(path, _short(value), detail))
 
 
-def short(value: JsonValue) -> str | int | float | None:
+def plain(text: str) -> str:
+    """Return a text for the middle of a sentence: on one line, and only the beginning if long."""
+    return shown(_short(text))[1:-1]
+
+
+def _short(value: JsonValue) -> JsonValue:
     """Return the beginning of a text, the type of a map or list, and other values as they are."""
     if isinstance(value, str) and len(value) > _LONGEST:
         return f"{value[:_LONGEST]}…"
