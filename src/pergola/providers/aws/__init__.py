@@ -12,7 +12,8 @@ flows/            the graphs that reconcile and delete, and running them
 byo/              what concerns user-provided networks
 health/           conditions of user-provided resources
 control_plane/    values for the control plane: cloud provider config, route controller
-validation/       offline validation, for admission (`shoot_webhooks`) and `pergola aws validate`
+validation/       offline validation, for admission and `pergola aws validate`
+admission/        webhooks for Shoots (`shoot_webhooks`), and what they depend on in the garden
 show/             a cluster's network as text and as SVG
 iam_policy        the least that the extension's own identity must be allowed
 """
