@@ -13,9 +13,9 @@ from pergola.sandbox.images import build as images
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.module import CLUSTER_API_AWS_CONFIG, NODE_MODULES
 from pergola.sandbox.node import requirements
-from pergola.sandbox.on_demand import CRANE, HELM, KUBECTL, REGISTRY
+from pergola.sandbox.on_demand import CRANE, HELM, KUBECTL, MACHINES, REGISTRY
 
-PROGRAMS: Final = (*ALL, CRANE, HELM, REGISTRY, CLUSTER_API_AWS_CONFIG)
+PROGRAMS: Final = (*ALL, CRANE, HELM, REGISTRY, CLUSTER_API_AWS_CONFIG, *MACHINES.parts)
 IMAGES: Final = ("gardener-apiserver",)
 """The image of a program that also runs as a process, without a node."""
 NODE_IMAGES: Final = ("istiod", "istio-proxy", "envoy")

@@ -32,6 +32,7 @@ from pergola.sandbox.on_demand import (
     GARDENLET_CHART,
     LANDSCAPE,
     LOCAL_PROVIDER,
+    MACHINE_CONTROLLER_MANAGER,
     PREVIOUS_GARDENLET,
     PREVIOUS_GARDENLET_CHART,
     PROMETHEUS_CRDS,
@@ -136,6 +137,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             programs=(
                 *LANDSCAPE,
                 *LOCAL_PROVIDER.parts,
+                MACHINE_CONTROLLER_MANAGER,
                 GARDENADM,
                 GARDENER_RESOURCE_MANAGER,
                 PREVIOUS_GARDENLET,

@@ -43,6 +43,25 @@ true
 {{- end -}}
 {{- end -}}
 
+{{/* Whether Workers are served: "true" or empty. A Garden has none. */}}
+{{- define "extension.workers" -}}
+{{- if and .Values.workers.enabled (ne (toString .Values.gardener.runtimeCluster.enabled) "true") -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/* The controllers that do not run, separated by commas. */}}
+{{- define "extension.disabled" -}}
+{{- $disabled := list -}}
+{{- if not (include "extension.controlPlanes" .) -}}
+{{- $disabled = concat $disabled (list "controlplane" "controlplane-healthcheck" "controlplane-hibernation") -}}
+{{- end -}}
+{{- if not (include "extension.workers" .) -}}
+{{- $disabled = concat $disabled (list "worker" "worker-healthcheck" "worker-updates") -}}
+{{- end -}}
+{{ join "," $disabled }}
+{{- end -}}
+
 {{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}
 {{- define "extension.job" -}}
 {{ .Chart.Name }}-metrics

@@ -45,6 +45,7 @@ from pergola.sandbox.on_demand import (
     HELM,
     LANDSCAPE,
     LOCAL_PROVIDER,
+    MACHINE_CONTROLLER_MANAGER,
     PROVIDER_LOCAL_CHART,
     SEED_AGENT,
 )
@@ -78,6 +79,11 @@ _CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
 _BACKUPS: Final = "backups"
 _STAND_IN: Final = "local-workers"
 _AWS: Final = "pergola-aws"
+_MADE_BY_PROVIDER_LOCAL: Final = (
+    SCHEDULER,
+    *LOCAL_PROVIDER.packages,
+    MACHINE_CONTROLLER_MANAGER,
+)
 _ZONE: Final = "topology.kubernetes.io/zone"
 ONE_ZONE: Final = ("local",)
 ZONES: Final = ("local-a", "local-b", "local-c")
@@ -153,7 +159,8 @@ class Landscape:
         Raises:
             SandboxError: it cannot be built.
         """
-        found = await asyncio.to_thread(binaries.find, LOCAL_PROVIDER.parts)
+        programs = (*LOCAL_PROVIDER.parts, MACHINE_CONTROLLER_MANAGER)
+        found = await asyncio.to_thread(binaries.find, programs)
         number = LOCAL_PROVIDER.version.removeprefix("v")
         chart = await self.charts.push(found[PROVIDER_LOCAL_CHART], number)
         [obj] = _documents(_FOLDER / "provider-local.yaml")
@@ -197,7 +204,7 @@ class Landscape:
             more=(
                 GARDENLET,
                 *((GARDENER_RESOURCE_MANAGER,) if original else ()),
-                *((SCHEDULER, *LOCAL_PROVIDER.packages) if provider_local else ()),
+                *(_MADE_BY_PROVIDER_LOCAL if provider_local else ()),
             ),
             own={**({} if original else OWN_RESOURCE_MANAGER), **(programs or {})},
             beyond=self.garden.node.resolve_public,

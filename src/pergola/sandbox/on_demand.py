@@ -23,6 +23,8 @@ PREVIOUS_GARDENLET_CHART: Final = "previous-gardenlet-chart"
 PROVIDER_LOCAL: Final = "gardener-extension-provider-local"
 PROVIDER_LOCAL_CHART: Final = "provider-local-chart"
 MACHINE_CONTROLLER_MANAGER: Final = "machine-controller-manager"
+MACHINE_CONTROLLER_AWS: Final = "machine-controller-aws"
+MACHINE_CRDS: Final = "machine-crds"
 MACHINE_CONTROLLER_MANAGER_LOCAL: Final = "machine-controller-manager-provider-local"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
@@ -53,6 +55,7 @@ LANDSCAPE: Final = (*GARDENER_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, R
 """The programs of a landscape, in addition to those of its clusters."""
 
 _DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
+_MACHINES: Final = "github.com/gardener/machine-controller-manager"
 _OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"
 _SHARDING: Final = "github.com/timebertt/kubernetes-controller-sharding"
 _PROMETHEUS_STAMPS: Final = {"github.com/prometheus/common/version.Version": "{number}"}
@@ -115,9 +118,6 @@ LOCAL_PROVIDER: Final = Module(
         MACHINE_CONTROLLER_MANAGER_LOCAL: (
             f"github.com/gardener/gardener/cmd/{MACHINE_CONTROLLER_MANAGER_LOCAL}"
         ),
-        MACHINE_CONTROLLER_MANAGER: (
-            f"github.com/gardener/machine-controller-manager/cmd/{MACHINE_CONTROLLER_MANAGER}"
-        ),
     },
     versioned="github.com/gardener/gardener",
     stamps=kubernetes_stamps("k8s.io/component-base/version"),
@@ -135,6 +135,17 @@ LOCAL_PROVIDER: Final = Module(
             "for _, pod := range podList.Items[:0] {",
         ),
     ),
+)
+# Machines of any cloud, and of AWS. The latter is a stand-in of our own, because the original's
+# module cannot be had.
+MACHINES: Final = Module(
+    directory=GO_MODULES / "machine-controller",
+    packages={
+        MACHINE_CONTROLLER_MANAGER: f"{_MACHINES}/cmd/{MACHINE_CONTROLLER_MANAGER}",
+        MACHINE_CONTROLLER_AWS: "./aws",
+    },
+    versioned=_MACHINES,
+    folders={MACHINE_CRDS: Folder(_MACHINES, "kubernetes/crds")},
 )
 # Of self-hosted Shoots, as far as a test can follow them without a machine; no image has it.
 SELF_HOSTED: Final = Module(
@@ -266,6 +277,7 @@ ON_DEMAND: Final = (
     GARDENER,
     SEED_AGENT,
     LOCAL_PROVIDER,
+    MACHINES,
     SELF_HOSTED,
     PREVIOUS_SEED_AGENT,
     ORIGINAL_RESOURCE_MANAGER,

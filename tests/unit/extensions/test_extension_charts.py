@@ -21,6 +21,7 @@ from pergola.extensions.process import controller_names
 from pergola.extensions.webhooks.admission import component_of
 from pergola.extensions.webhooks.declare import configuration_name
 from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
+from pergola.extensions.workers.updates import NAME as UPDATES
 from pergola.kube.yaml import parse
 from pergola.operator.extension.names import EXTENSION_CHART, chart_of
 from pergola.operator.webhooks.extension.review import check_extension
@@ -37,11 +38,12 @@ EXTENSIONS: Final = {
 }
 NETWORKS: Final = ("networking-calico", "networking-cilium")
 ALL_KINDS: Final[dict[str, JsonObject]] = {
-    "extension-aws": {"controlPlanes": {"enabled": True}},
+    "extension-aws": {"controlPlanes": {"enabled": True}, "workers": {"enabled": True}},
 }
 """The values with which the extension of a chart serves all of its kinds."""
-OPTIONAL: Final = {("ControlPlane", "aws")}
-"""Kinds that the original keeps until the value `controlPlanes.enabled` of the chart is set."""
+SWITCHES: Final = {"ControlPlane": "controlPlanes", "Worker": "workers"}
+"""Kinds that the original keeps until a value of the chart is set, with the value."""
+OPTIONAL: Final = {(kind, "aws") for kind in SWITCHES}
 OPTIONS: Final = "--config-file=/etc/pergola/options.yaml"
 IN_RUNTIME: Final[JsonObject] = {
     "gardener": {
@@ -286,29 +288,39 @@ def test_the_example_for_aws_registers_the_kinds_of_its_actuators_beside_the_ori
     assert name_of(example) != "provider-aws"
 
 
-def test_the_aws_chart_leaves_control_planes_to_the_original_unless_they_are_enabled() -> None:
-    def chart(*, enabled: bool) -> list[JsonObject]:
-        values: JsonObject = {"controlPlanes": {"enabled": enabled}}
+@pytest.mark.parametrize(
+    ("kind", "controllers"),
+    [
+        ("ControlPlane", ["controlplane", "controlplane-healthcheck", HIBERNATION]),
+        ("Worker", ["worker", "worker-healthcheck", UPDATES]),
+    ],
+)
+def test_the_aws_chart_leaves_a_kind_to_the_original_unless_it_is_enabled(
+    kind: str, controllers: list[str]
+) -> None:
+    def chart(*enabled: str) -> list[JsonObject]:
+        values: JsonObject = {value: {"enabled": True} for value in enabled}
         folder = ROOT / "charts" / "extension-aws"
         return render(folder, with_image(values), namespace="extension")
 
-    def arguments(objects: list[JsonObject]) -> list[str]:
+    def disabled(objects: list[JsonObject]) -> set[str]:
         [workload] = [obj for obj in objects if obj["kind"] == "Deployment"]
         [container] = map_at(workload, "spec", "template", "spec")["containers"]
-        args: list[str] = container["args"]
-        return args
+        prefix = "--disable-controllers="
+        given = [arg.removeprefix(prefix) for arg in container["args"] if arg.startswith(prefix)]
+        return set(",".join(given).split(",")) - {""}
 
-    without, served = chart(enabled=False), chart(enabled=True)
-    [disabled] = [each for each in arguments(without) if each.startswith("--disable-")]
-    names = disabled.removeprefix("--disable-controllers=").split(",")
-    [kind] = [each for each in controller_names(load_actuators(["aws"])) if "control" in each]
-    assert names == [kind, f"{kind}-healthcheck", HIBERNATION]
-    assert not [each for each in arguments(served) if each.startswith("--disable-")]
-    assert OPTIONS in arguments(served)
-    [few], [many] = (
-        [granted(maps_at(obj, "rules")) for obj in found if obj["kind"] == "ClusterRole"]
-        for found in (without, served)
-    )
-    assert few < many
-    aws_control_plane = [a for a in load_actuators(["aws"]) if a.kind == "ControlPlane"]
-    assert granted(list(aws_control_plane[0].rules)) <= many
+    def rules(objects: list[JsonObject]) -> set[tuple[str, str, str, str]]:
+        roles = [obj for obj in objects if obj["kind"] == "ClusterRole"]
+        [found] = [granted(maps_at(role, "rules")) for role in roles]
+        return found
+
+    [actuator] = [each for each in load_actuators(["aws"]) if each.kind == kind]
+    [name] = controller_names([actuator])
+    without, served = chart(), chart(SWITCHES[kind])
+
+    assert controllers[0] == name
+    assert disabled(without) - disabled(served) == set(controllers)
+    assert disabled(chart(*SWITCHES.values())) == set()
+    assert rules(without) < rules(served)
+    assert granted(list(actuator.rules)) <= rules(served)

@@ -168,12 +168,13 @@ def test_installed_extensions_are_found_by_entry_point() -> None:
         ("BackupBucket", "aws"),
         ("BackupEntry", "aws"),
         ("ControlPlane", "aws"),
+        ("Worker", "aws"),
         ("Network", "cilium"),
     ]
 
 
 def test_an_extension_with_several_actuators_is_not_a_single_actuator() -> None:
-    with pytest.raises(BadReference, match=r"aws names 6 actuators"):
+    with pytest.raises(BadReference, match=r"aws names 7 actuators"):
         load_actuator("aws")
 
 

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.objects import JsonObject
 from pergola.api.schema import schema_of
 from pergola.extensions.lifecycle import Settings
 from pergola.extensions.options import ExtensionOptions, options_from
 from pergola.extensions.process import Options, chosen
+from pergola.providers.aws.workers.actuator import AwsWorker
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.process.options import Address, ShardLease, StartError, parse_address
+from pergola.testing.extension_site import RecordingActuator
 
 UNITS = [Unit(name) for name in ("network", "network-healthcheck", "heartbeat")]
 
@@ -17,7 +20,7 @@ UNITS = [Unit(name) for name in ("network", "network-healthcheck", "heartbeat")]
 def test_without_options_the_documented_defaults_apply() -> None:
     options = options_from(None, {}, "extension-ns")
     assert options.lifecycle == Settings(
-        max_concurrent=5, timeout=180, ignore_operation_annotation=False, classes=("shoot",)
+        max_concurrent=5, timeout=0, ignore_operation_annotation=False, classes=("shoot",)
     )
     assert options.health_checks.sync_period == 30
     assert options.heartbeat_renew_interval_seconds == 30
@@ -49,8 +52,14 @@ def test_the_command_line_overrides_the_file(tmp_path: Path) -> None:
     assert options.health_checks.classes == ("garden", "seed")
 
 
-def test_a_timeout_of_zero_is_three_minutes() -> None:
-    assert options_from(None, {"reconcileTimeout": "0"}).lifecycle.deadline == 180
+@pytest.mark.parametrize("given", [{}, {"reconcileTimeout": "0"}])
+def test_a_timeout_of_zero_is_that_of_the_kind(given: JsonObject) -> None:
+    settings = options_from(None, given).lifecycle
+
+    assert settings.deadline_of(RecordingActuator()) == 180
+    assert settings.deadline_of(AwsWorker()) == 1200
+    limited = options_from(None, {"reconcileTimeout": "5m"}).lifecycle
+    assert limited.deadline_of(AwsWorker()) == 300
 
 
 FIELDS = schema_of(ExtensionOptions)["properties"]

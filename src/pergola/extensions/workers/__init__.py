@@ -3,6 +3,12 @@
 pool       a worker pool, as an extension receives it
 plan       what a provider renders from, and what it renders
 contract   what a provider implements
+provider   the base class for providers
+
+pool_hash, distribution, wanted, deployments   what the plan asks for; pure
+live, rollout                                  what there is, and what is missing
+inputs, writes                                 reads and writes
+reconcile, removal, restoring, updates         runs
 """
 
 from pergola.extensions.workers.plan import (
@@ -13,5 +19,14 @@ from pergola.extensions.workers.plan import (
     ZoneMachines,
 )
 from pergola.extensions.workers.pool import Pool
+from pergola.extensions.workers.provider import WorkerProvider
 
-__all__ = ["HashInput", "Machines", "Pool", "PoolMachines", "WorkerPlan", "ZoneMachines"]
+__all__ = [
+    "HashInput",
+    "Machines",
+    "Pool",
+    "PoolMachines",
+    "WorkerPlan",
+    "WorkerProvider",
+    "ZoneMachines",
+]

@@ -72,14 +72,18 @@ async def user_data_of(context: Context, obj: JsonObject) -> dict[str, bytes]:
 
 
 def written_configs(worker: bytes) -> dict[str, bytes]:
-    """Return the bytes of each pool's `providerConfig` in an answer of the API server, by pool."""
+    """Return the bytes of each pool's `providerConfig` in an answer of the API server, by pool.
+
+    A null is none.
+    """
     decoded = msgspec.json.decode(worker, type=_WrittenWorker)
-    return {pool.name: bytes(pool.providerConfig) for pool in decoded.spec.pools}
+    written = {pool.name: bytes(pool.provider_config) for pool in decoded.spec.pools}
+    return {name: b"" if config == b"null" else config for name, config in written.items()}
 
 
-class _WrittenPool(msgspec.Struct):
+class _WrittenPool(msgspec.Struct, rename="camel"):
     name: str = ""
-    providerConfig: msgspec.Raw = msgspec.Raw()  # noqa: N815 - the name of the field
+    provider_config: msgspec.Raw = msgspec.Raw()
 
 
 class _WrittenSpec(msgspec.Struct):
@@ -87,7 +91,7 @@ class _WrittenSpec(msgspec.Struct):
 
 
 class _WrittenWorker(msgspec.Struct):
-    spec: _WrittenSpec = _WrittenSpec()
+    spec: _WrittenSpec
 
 
 def _shoot_of(context: Context, obj: JsonObject) -> tuple[Cluster, Shoot]:

@@ -5,8 +5,10 @@ from typing import ClassVar, Final, Generic
 
 from pergola.api.objects import JsonObject
 from pergola.extensions.actuator import Context, Status
+from pergola.extensions.health_checks.checks import HealthCheck
 from pergola.extensions.workers import reconcile, removal, restoring
 from pergola.extensions.workers.contract import WorkerContract
+from pergola.extensions.workers.health import every_node_ready
 from pergola.extensions.workers.pool import C
 from pergola.extensions.workers.updates import updates_controller
 from pergola.kube.client import Client
@@ -14,7 +16,7 @@ from pergola.manifests import rule
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
-_WRITE: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
+_WRITE: Final = ("create", "delete", "get", "list", "patch", "watch")
 _DEADLINE_SECONDS: Final = 1200.0
 
 
@@ -34,7 +36,7 @@ class WorkerProvider(WorkerContract[C], Generic[C]):
         ),
         rule("", ["secrets"], _WRITE),
         rule("", ["pods"], ["list", "delete"]),  # of a machine-controller-manager that is stuck
-        rule("apps", ["deployments"], ["get", "list", "patch"]),  # it stops while a Shoot sleeps
+        rule("apps", ["deployments"], ["get", "patch"]),  # it stops while a Shoot sleeps
     )
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status:
@@ -54,6 +56,10 @@ class WorkerProvider(WorkerContract[C], Generic[C]):
     async def restore(self, context: Context, obj: JsonObject) -> Status:
         """Continue with the machines that ran before the Shoot changed its seed."""
         return await restoring.restore(self, context, obj)
+
+    def health_checks(self) -> Sequence[HealthCheck]:
+        """Return the check behind the condition `EveryNodeReady`."""
+        return [every_node_ready(self.codes_of)]
 
     def companions(self, client: Client, metrics: Metrics) -> Sequence[Unit]:
         """Return the controller that follows updates which users start."""

@@ -95,8 +95,8 @@ def stuck(live: Live, now: datetime) -> str:
 def is_updated(pool: str, wanted: Sequence[Wanted], live: Live) -> bool:
     """Return whether no machine of a pool waits for its update."""
     return all(
-        _number(live.deployments.get(each.name, {}), "updatedReplicas")
-        >= _number(live.deployments.get(each.name, {}), "replicas")
+        number(live.deployments.get(each.name, {}), "updatedReplicas")
+        >= number(live.deployments.get(each.name, {}), "replicas")
         for each in wanted
         if each.pool == pool
     )
@@ -131,7 +131,7 @@ class _Counts:
         unselected = being_updated = 0
         if wanted.is_manual:
             for old in _old_sets(wanted, live):
-                unselected += _number(old, "replicas")
+                unselected += number(old, "replicas")
                 being_updated += sum(
                     1 for machine in live.machines_of(name_of(old)) if _is_being_updated(machine)
                 )
@@ -139,23 +139,23 @@ class _Counts:
             name=wanted.name,
             has_set=_has_set(wanted.name, wanted.class_name, live),
             desired=current_replicas(deployment),
-            replicas=_number(deployment, "replicas"),
-            updated=_number(deployment, "updatedReplicas"),
-            available=_number(deployment, "availableReplicas"),
-            unavailable=_number(deployment, "unavailableReplicas"),
-            preserved=_number(deployment, "preservedFailedReplicas"),
+            replicas=number(deployment, "replicas"),
+            updated=number(deployment, "updatedReplicas"),
+            available=number(deployment, "availableReplicas"),
+            unavailable=number(deployment, "unavailableReplicas"),
+            preserved=number(deployment, "preservedFailedReplicas"),
             unselected=unselected,
             being_updated=being_updated,
-            problem=_problem(deployment),
+            problem=problem(deployment),
         )
 
 
-def _problem(deployment: JsonObject) -> str:
+def problem(deployment: JsonObject) -> str:
     """Return why a MachineDeployment is not healthy, or nothing."""
     if not deployment:
         return "does not exist"
     generation = map_at(deployment, "metadata").get("generation") or 0
-    if _number(deployment, "observedGeneration") < int(generation):
+    if number(deployment, "observedGeneration") < int(generation):
         return "has not been observed since its last change"
     conditions = {
         str(each.get("type")): each for each in maps_at(deployment, "status", "conditions")
@@ -189,6 +189,7 @@ def _is_being_updated(machine: JsonObject) -> bool:
     )
 
 
-def _number(obj: JsonObject, field: str) -> int:
+def number(obj: JsonObject, field: str) -> int:
+    """Return a number in the status of an object; 0 without one."""
     value = map_at(obj, "status").get(field)
     return value if isinstance(value, int) else 0

@@ -9,6 +9,7 @@ from pergola.providers.aws.backup import AwsBackupBucket, AwsBackupEntry
 from pergola.providers.aws.bastion import AwsBastion
 from pergola.providers.aws.control_plane.actuator import AwsControlPlane
 from pergola.providers.aws.dns import AwsDnsRecord
+from pergola.providers.aws.workers.actuator import AwsWorker
 
 require_library()  # when the extension is loaded, rather than in the status of each resource
 
@@ -19,4 +20,5 @@ ACTUATORS: Final[tuple[type[Actuator], ...]] = (
     AwsBackupBucket,
     AwsBackupEntry,
     AwsControlPlane,
+    AwsWorker,
 )

@@ -7,6 +7,7 @@ from pergola.sandbox.on_demand import (
     LOCAL_PROVIDER,
     MACHINE_CONTROLLER_MANAGER,
     MACHINE_CONTROLLER_MANAGER_LOCAL,
+    MACHINES,
     PROVIDER_LOCAL,
 )
 
@@ -25,7 +26,6 @@ PROVIDER: Final[tuple[Offer, ...]] = (
     Program(
         MACHINE_CONTROLLER_MANAGER,
         f"{_RELEASES}/{MACHINE_CONTROLLER_MANAGER}",
-        LOCAL_PROVIDER,
-        requires="github.com/gardener/machine-controller-manager",
+        MACHINES,
     ),
 )

@@ -4,16 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from pergola.api.field_errors import Cause
 from pergola.extension_api.errors import Code
-from pergola.extensions.workers import Machines, Pool, WorkerPlan
-from pergola.extensions.workers.contract import WorkerContract
+from pergola.extensions.workers import Machines, Pool, WorkerPlan, WorkerProvider
 from pergola.providers.aws.codes import codes_of_text
 from pergola.providers.aws.worker_config import WORKER_CONFIG, WorkerConfig
 from pergola.providers.aws.workers.hash_inputs import hashes_written
 from pergola.providers.aws.workers.machines import machines, problems
 
 
-class AwsWorker(WorkerContract[WorkerConfig]):
-    """Defines machines in AWS for machine-controller-manager."""
+class AwsWorker(WorkerProvider[WorkerConfig]):
+    """Creates, replaces and deletes machines in AWS by machine-controller-manager."""
 
     type = "aws"
     name = "provider-aws"

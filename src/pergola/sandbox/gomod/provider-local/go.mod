@@ -235,5 +235,4 @@ replace github.com/gardener/gardener/pkg/apis => github.com/gardener/gardener/pk
 tool (
 	github.com/gardener/gardener/cmd/gardener-extension-provider-local
 	github.com/gardener/gardener/cmd/machine-controller-manager-provider-local
-	github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
 )

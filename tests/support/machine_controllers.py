@@ -1,0 +1,134 @@
+"""The real machine-controller-manager, and nodes for its machines.
+
+Its driver for AWS is a stand-in of our own; see `pergola.sandbox.on_demand.MACHINES`.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from pergola.api.kinds import MACHINE, NODE
+from pergola.api.objects import JsonObject, labels_of, map_at
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists
+from pergola.kube.yaml import parse
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.sandbox import binaries
+from pergola.sandbox.on_demand import (
+    MACHINE_CONTROLLER_AWS,
+    MACHINE_CONTROLLER_MANAGER,
+    MACHINE_CRDS,
+)
+from pergola.testing.crds import serve
+from tests.support.ports import held_port
+
+NODE_LABEL: Final = "node"
+_COMMON: Final = ("--kube-api-qps=150", "--kube-api-burst=200", "--leader-elect=false", "--v=3")
+
+
+class MachineControllers:
+    """machine-controller-manager and its driver, as processes for one namespace.
+
+    Args:
+        folder: for their logs.
+        kubeconfig: of the seed, which is the Shoot, too.
+        endpoint: of the simulated AWS.
+    """
+
+    def __init__(self, folder: Path, kubeconfig: Path, namespace: str, endpoint: str) -> None:
+        self._folder = folder
+        self._endpoint = endpoint
+        self._arguments = (
+            f"--control-kubeconfig={kubeconfig}",
+            f"--target-kubeconfig={kubeconfig}",
+            f"--namespace={namespace}",
+            *_COMMON,
+        )
+        self._running: list[asyncio.subprocess.Process] = []
+
+    async def start(self) -> None:
+        """Start both."""
+        await self._start(
+            MACHINE_CONTROLLER_MANAGER,
+            "--safety-up=2",
+            "--safety-down=1",
+            "--machine-safety-overshooting-period=1m",
+        )
+        await self._start(MACHINE_CONTROLLER_AWS, "--machine-drain-timeout=10s")
+
+    async def stop(self) -> None:
+        """Kill both."""
+        for process in self._running:
+            process.kill()
+            await process.wait()
+        self._running.clear()
+
+    async def _start(self, name: str, *more: str) -> None:
+        program = (await asyncio.to_thread(binaries.find, (name,)))[name]
+        with held_port() as port, (self._folder / f"{name}.log").open("ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *self._arguments,
+                *more,
+                f"--port={port}",
+                stdout=output,
+                stderr=output,
+                env={
+                    **{k: v for k, v in os.environ.items() if k != "KUBERNETES_SERVICE_HOST"},
+                    "AWS_ENDPOINT_URL": self._endpoint,
+                },
+            )
+        self._running.append(process)
+
+
+async def serve_machines(client: Client) -> None:
+    """Install machine-controller-manager's CustomResourceDefinitions."""
+    folder = (await asyncio.to_thread(binaries.find, (MACHINE_CRDS,)))[MACHINE_CRDS]
+    definitions = [parse(path.read_bytes()) for path in sorted(folder.glob("*.yaml"))]
+    assert len(definitions) == 4
+    await serve(client, *(each for each in definitions if isinstance(each, dict)))
+
+
+@asynccontextmanager
+async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
+    """Register a node for each machine that started, as its kubelet would; kwok keeps it ready."""
+    machines = Cache(client, MACHINE, _joining, namespace=namespace)
+    waiting: asyncio.Queue[JsonObject] = asyncio.Queue()
+
+    def on_machine(change: Change[JsonObject | None]) -> None:
+        if change.new is not None and change.old is None:
+            waiting.put_nowait(change.new)
+
+    async def register() -> None:
+        while True:
+            node = await waiting.get()
+            try:
+                await client.create(node)
+            except AlreadyExists:
+                continue
+
+    machines.subscribe(on_machine)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(machines.run()), group.create_task(register())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _joining(machine: JsonObject) -> JsonObject | None:
+    """Return the Node of a Machine; None while its instance does not run."""
+    name, spec = labels_of(machine).get(NODE_LABEL), map_at(machine, "spec")
+    if not name or not spec.get("providerID"):
+        return None
+    labels = map_at(spec, "nodeTemplate", "metadata", "labels")
+    return {
+        "apiVersion": "v1",
+        "kind": NODE.kind,
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"providerID": spec["providerID"]},
+    }
