@@ -192,6 +192,7 @@ def test_the_backup_of_a_seed_on_another_cloud_is_left_to_its_extension() -> Non
 
     assert asked(seed("gcp", foreign)).allowed
     assert asked(seed("gcp", foreign), old=seed()).allowed
+    assert asked(seed("gcp", foreign), old=seed(config={})).allowed
     assert asked(seed(), old=seed("gcp", foreign)).allowed
     assert not asked(seed("aws", foreign)).allowed
 

@@ -67,24 +67,24 @@ def check_backup_bucket_object(obj: JsonObject, old: JsonObject | None) -> Itera
 
 def check_seed(seed: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
     """Check the backup of a Seed, unless it is kept on another cloud."""
-    path, backup = "spec.backup", _aws_backup(seed)
-    if backup is not None:
-        yield from check_credentials_ref(
-            backup.get("credentialsRef"), path=f"{path}.credentialsRef"
-        )
-    value = (backup or {}).get("providerConfig")
+    if _is_elsewhere(seed):
+        return
+    path, spec = "spec.backup", map_at(seed, "spec")
+    backup = map_at(spec, "backup")
+    if spec.get("backup") is not None:
+        reference = backup.get("credentialsRef")
+        yield from check_credentials_ref(reference, path=f"{path}.credentialsRef")
+    value = backup.get("providerConfig")
     if old is not None:
-        before = (_aws_backup(old) or {}).get("providerConfig")
+        before = None if _is_elsewhere(old) else map_at(old, "spec", "backup").get("providerConfig")
         yield from check_changed(value, before, path=f"{path}.providerConfig")
     elif value is not None:
         yield from check_created(value, path=f"{path}.providerConfig")
 
 
-def _aws_backup(seed: JsonObject) -> JsonObject | None:
+def _is_elsewhere(seed: JsonObject) -> bool:
     spec = map_at(seed, "spec")
-    if spec.get("backup") is None or map_at(spec, "backup").get("provider") != AWS:
-        return None
-    return map_at(spec, "backup")
+    return spec.get("backup") is not None and map_at(spec, "backup").get("provider") != AWS
 
 
 def check_secret_object(secret: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
