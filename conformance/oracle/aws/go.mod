@@ -9,7 +9,6 @@ require (
 	github.com/gardener/gardener-extension-provider-aws v1.73.0
 	github.com/gardener/gardener/pkg/apis v1.145.0
 	github.com/gardener/machine-controller-manager v0.62.1
-	github.com/gardener/machine-controller-manager-provider-aws v0.28.1
 	github.com/gardener/pvc-autoscaler v0.2.0
 	github.com/go-logr/logr v1.4.4
 	gomodules.xyz/jsonpatch/v2 v2.5.0
@@ -76,6 +75,7 @@ require (
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/gardener/cert-management v0.23.0 // indirect
 	github.com/gardener/external-dns-management v0.46.0 // indirect
+	github.com/gardener/machine-controller-manager-provider-aws v0.28.1 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
 	github.com/go-openapi/errors v0.22.8 // indirect
 	github.com/go-openapi/jsonpointer v0.23.1 // indirect
