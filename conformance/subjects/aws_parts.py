@@ -23,11 +23,11 @@ from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.provider_config import read_leniently
 from pergola.providers.aws.backup import retention_of
 from pergola.providers.aws.cloud_profile_config import (
+    AMD64,
     CLOUD_PROFILE_CONFIG,
     CloudProfileConfig,
-    known_capabilities,
-    machine_capabilities,
 )
+from pergola.providers.aws.image_selection import definitions, flavor, machine_capabilities
 
 
 class AwsBackupBucket(OfAws):
@@ -90,7 +90,10 @@ class AwsImage(OfAws):
 
     name = "aws-image"
     title = "AWS: CloudProfileConfig, images of machines"
-    code = ("pergola.providers.aws.cloud_profile_config",)
+    code = (
+        "pergola.providers.aws.cloud_profile_config",
+        "pergola.providers.aws.image_selection",
+    )
 
     def table(self) -> Iterator[JsonObject]:
         """Yield an image for each architecture."""
@@ -106,13 +109,13 @@ class AwsImage(OfAws):
         """Compare the AMIs."""
         value = question["config"]
         ours = read_leniently(CloudProfileConfig, value, CLOUD_PROFILE_CONFIG)
-        known = known_capabilities(question)
-        machine = machine_capabilities(question["machineType"], known)
+        known = definitions(question)
+        machine_type = question["machineType"]
+        architecture = str(machine_type.get("architecture") or AMD64)
+        machine = machine_capabilities(machine_type, architecture, known)
         names = (question["name"], question["version"], question["region"])
-        path = "ami"
-        if "could not determine a unique" in str(answer.output.get("why")):
-            path = "ami of several"
-        return differences(answer.output.get("ami"), ours.ami(*names, machine, known), path)
+        found = flavor(ours, *names, machine, known)
+        return differences(answer.output.get("ami"), found and found.ami, "ami")
 
 
 def _encoded(data: JsonObject) -> JsonObject:

@@ -5,10 +5,10 @@ Missing texts are empty, as the original reads them: admission says what must be
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at
 from pergola.api.schema.declare import Value
 from pergola.providers.aws.config import GROUP
 
@@ -63,14 +63,6 @@ class ImageVersion(Value):
     capability_flavors: list[ImageFlavor] = []
     """The images by the capabilities of machines."""
 
-    def images(self) -> Iterator[tuple[Capabilities, Ami]]:
-        """Yield the images with their capabilities."""
-        for image in self.regions:
-            yield {ARCHITECTURE: [image.architecture]}, image
-        for flavor in self.capability_flavors:
-            for found in flavor.regions:
-                yield flavor.capabilities, found
-
 
 class MachineImage(Value):
     """A machine image."""
@@ -87,63 +79,7 @@ class CloudProfileConfig(Value):
     machine_images: list[MachineImage] = []
     """Operating systems."""
 
-    def ami(
-        self, name: str, version: str, region: str, machine: Capabilities, known: Capabilities
-    ) -> str | None:
-        """Return the AMI of an image in a region for a machine; None if there is none.
-
-        Of several that fit, it is the one with the first value of the first capability.
-
-        Args:
-            machine: the capabilities of the machine.
-            known: all values of all capabilities, in the order of preference; a machine or image
-                without one has all of them.
-        """
-        offered = (
-            version_
-            for image in self.machine_images
-            for version_ in image.versions
-            if (image.name, version_.version) == (name, version)
-        )
-        fitting = [
-            (capabilities, found.ami)
-            for each in offered
-            for capabilities, found in each.images()
-            if found.name == region and _fit(capabilities, machine, known)
-        ]
-        for capability, values in known.items():
-            for value in values:
-                preferred = [each for each in fitting if value in each[0].get(capability, values)]
-                fitting = preferred or fitting
-        return fitting[0][1] if fitting else None
-
 
 def effective_spec(cloud_profile: JsonObject) -> JsonObject:
     """Return the spec of a CloudProfile, or the one that results from a NamespacedCloudProfile."""
     return map_at(cloud_profile, "status", "cloudProfileSpec") or map_at(cloud_profile, "spec")
-
-
-def known_capabilities(spec: JsonObject) -> Capabilities:
-    """Return all values of the capabilities that a CloudProfile defines, in its order."""
-    defined = {
-        str(each.get("name")): [str(value) for value in each.get("values") or ()]
-        for each in maps_at(spec, "machineCapabilities")
-    }
-    return defined if ARCHITECTURE in defined else {**defined, ARCHITECTURE: [AMD64]}
-
-
-def machine_capabilities(machine: JsonObject, known: Capabilities) -> Capabilities:
-    """Return the capabilities of a machine type; the architecture is a field in older profiles."""
-    own = map_at(machine, "capabilities")
-    given = {name: [str(value) for value in own.get(name) or ()] for name in known if own.get(name)}
-    named = machine.get("architecture")
-    architectures = [str(named)] if named else list(known[ARCHITECTURE])
-    return {ARCHITECTURE: architectures, **given}
-
-
-def _fit(image: Capabilities, machine: Capabilities, known: Capabilities) -> bool:
-    """Return whether an image and a machine have a value of each capability in common."""
-    return all(
-        set(image.get(name, values)) & set(machine.get(name, values))
-        for name, values in known.items()
-    )

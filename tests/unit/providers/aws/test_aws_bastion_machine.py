@@ -226,13 +226,14 @@ def test_the_first_capability_of_a_profile_decides_between_flavors() -> None:
         {"capabilities": {"net": ["fast"], "architecture": ["arm64"]}, "regions": region("two")},
     ]
     config = {"name": "one", "versions": [{"version": "1.0.0", "capabilityFlavors": flavors}]}
+    both = {"architecture": ["amd64", "arm64"]}
     found = profile(
         {},
         machineCapabilities=[
             {"name": "net", "values": ["fast", "slow"]},
             {"name": "architecture", "values": ["amd64", "arm64"]},
         ],
-        machineTypes=[{"name": "any", "cpu": "1", "memory": "1Gi", "capabilities": {}}],
+        machineTypes=[{"name": "any", "cpu": "1", "memory": "1Gi", "capabilities": both}],
         machineImages=[{"name": "one", "versions": [{"version": "1.0.0"}]}],
         providerConfig={"machineImages": [config]},
     )

@@ -10,6 +10,7 @@ from pergola.providers.aws.cloud_profile_config import (
     CloudProfileConfig,
 )
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG, ControlPlaneConfig
+from pergola.providers.aws.image_selection import definitions, flavor
 
 PROFILE: JsonObject = {
     "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1",
@@ -50,9 +51,23 @@ def test_an_image_is_found_by_name_version_region_and_architecture(
 ) -> None:
     config = read_leniently(CloudProfileConfig, PROFILE, CLOUD_PROFILE_CONFIG)
     name, version, region, architecture = desired
-    machine, known = {ARCHITECTURE: [architecture]}, {ARCHITECTURE: ["amd64"]}
+    machine, known = {ARCHITECTURE: [architecture]}, definitions({})
 
-    assert config.ami(name, version, region, machine, known) == ami
+    found = flavor(config, name, version, region, machine, known)
+
+    assert (found and found.ami) == ami
+
+
+def test_of_two_images_that_fit_equally_none_is_chosen() -> None:
+    image = {"capabilities": {ARCHITECTURE: ["amd64"]}}
+    flavors = [{**image, "regions": [{"name": "eu-west-1", "ami": ami}]} for ami in ("a", "b")]
+    images = [{"name": "linux", "versions": [{"version": "1", "capabilityFlavors": flavors}]}]
+    given: JsonObject = {**PROFILE, "machineImages": images}
+    config = read_leniently(CloudProfileConfig, given, CLOUD_PROFILE_CONFIG)
+
+    found = flavor(config, "linux", "1", "eu-west-1", {ARCHITECTURE: ["amd64"]}, definitions({}))
+
+    assert found is None
 
 
 @pytest.mark.parametrize(

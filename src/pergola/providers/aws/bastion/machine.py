@@ -7,12 +7,12 @@ from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_leniently
 from pergola.kube.quantities import parse_quantity
 from pergola.providers.aws.cloud_profile_config import (
+    AMD64,
     ARCHITECTURE,
     CLOUD_PROFILE_CONFIG,
     CloudProfileConfig,
-    known_capabilities,
-    machine_capabilities,
 )
+from pergola.providers.aws.image_selection import definitions, flavor, machine_capabilities
 
 _UNUSABLE: Final = ("expired", "preview", "deprecated")
 
@@ -32,13 +32,14 @@ def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
     """
     spec = map_at(cloud_profile or {}, "spec")
     machine = _machine_type(spec)
-    known = known_capabilities(spec)
-    capabilities = machine_capabilities(machine, known)
+    known = definitions(spec)
+    architecture = str(machine.get("architecture") or AMD64)
+    capabilities = machine_capabilities(machine, architecture, known)
     config = read_leniently(CloudProfileConfig, spec.get("providerConfig"), CLOUD_PROFILE_CONFIG)
     for image, version in _images(spec):
-        ami = config.ami(image, version, region, capabilities, known)
-        if ami:
-            return Machine(str(machine["name"]), ami)
+        found = flavor(config, image, version, region, capabilities, known)
+        if found is not None and found.ami:
+            return Machine(str(machine["name"]), found.ami)
     architectures = " or ".join(capabilities[ARCHITECTURE])
     raise configuration_problem(
         f"the CloudProfile has no image for {architectures} machines in {region} that a bastion "

@@ -8,12 +8,12 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.api.schema.read import Malformed
 from pergola.extensions.provider_config import read_leniently, read_strict
 from pergola.providers.aws.cloud_profile_config import (
+    AMD64,
     CLOUD_PROFILE_CONFIG,
     CloudProfileConfig,
     effective_spec,
-    known_capabilities,
-    machine_capabilities,
 )
+from pergola.providers.aws.image_selection import definitions, flavor, machine_capabilities
 from pergola.providers.aws.validation.worker_config import IO1, check_worker_config
 from pergola.providers.aws.validation.written import malformed
 from pergola.providers.aws.worker_config import WORKER_CONFIG, WorkerConfig
@@ -122,18 +122,14 @@ def _machine(path: str, pool: JsonObject, profile: JsonObject, region: str) -> I
         config = read_leniently(CloudProfileConfig, value, CLOUD_PROFILE_CONFIG)
     except Malformed:
         return  # the owner of the Shoot cannot repair it
-    known = known_capabilities(profile)
-    capabilities = machine_capabilities({**found, **_architecture(machine)}, known)
+    known = definitions(profile)
+    architecture = str(machine.get("architecture") or found.get("architecture") or AMD64)
+    capabilities = machine_capabilities(found, architecture, known)
     version = str(image.get("version") or "")
-    if not config.ami(str(image.get("name")), version, region, capabilities, known):
+    chosen = flavor(config, str(image.get("name")), version, region, capabilities, known)
+    if chosen is None or not chosen.ami:
         detail = f"the CloudProfile has no AMI of it for {name} in {region}"
         yield invalid(f"{path}.image", {"name": image.get("name"), "version": version}, detail)
-
-
-def _architecture(machine: JsonObject) -> JsonObject:
-    """Return the architecture that a pool chooses; most machine types have only one."""
-    chosen = machine.get("architecture")
-    return {"architecture": chosen} if chosen else {}
 
 
 def _update(path: str, pool: JsonObject, old: JsonObject) -> Iterator[Cause]:
