@@ -6,14 +6,14 @@ Its driver for AWS is a stand-in of our own; see `pergola.sandbox.on_demand.MACH
 import asyncio
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from pergola.api.kinds import MACHINE, NODE
-from pergola.api.objects import JsonObject, labels_of, map_at
+from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists
+from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.yaml import parse
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.sandbox import binaries
@@ -97,6 +97,7 @@ async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
     """Register a node for each machine that started, as its kubelet would; kwok keeps it ready."""
     machines = Cache(client, MACHINE, _joining, namespace=namespace)
     waiting: asyncio.Queue[JsonObject] = asyncio.Queue()
+    joined: set[Key] = set()
 
     def on_machine(change: Change[JsonObject | None]) -> None:
         if change.new is not None and change.old is None:
@@ -105,6 +106,7 @@ async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
     async def register() -> None:
         while True:
             node = await waiting.get()
+            joined.add(Key.of(node))
             try:
                 await client.create(node)
             except AlreadyExists:
@@ -118,6 +120,11 @@ async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
         finally:
             for task in tasks:
                 task.cancel()
+            # Addresses, and with them names of nodes, are the same in each simulated AWS.
+            for key in joined:
+                with suppress(NotFound):
+                    await client.patch(NODE, key, {"metadata": {"finalizers": None}})
+                    await client.delete(NODE, key)
 
 
 def _joining(machine: JsonObject) -> JsonObject | None:

@@ -66,9 +66,13 @@ class PolicySite:
     # The controller
 
     async def start(self, client: Client | None = None, **changes: Any) -> Unit:
-        """Start the controller; `changes` are fields of its settings."""
+        """Start the controller; `changes` are fields of its settings.
+
+        Pods do not matter by default, so that a test of something else needs none.
+        """
         selectors = ({"matchLabels": self.handled},)
-        settings = Settings(**({"namespace_selectors": selectors} | changes))
+        defaults = {"namespace_selectors": selectors, "only_for_matching_pods": False}
+        settings = Settings(**(defaults | changes))
         self._working = network_policy(client or self.recorder, settings, metrics=self.metrics)
         await self._running.enter_async_context(running(self._working))
         await self.rest()

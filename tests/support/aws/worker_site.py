@@ -2,11 +2,19 @@
 
 import base64
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 
-from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET
+from pergola.api.kinds import (
+    DEPLOYMENT,
+    MACHINE,
+    MACHINE_CLASS,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+    SECRET,
+)
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
 from pergola.cloud.aws import AwsClient
+from pergola.extensions.workers.reconcile import CONTROLLER
 from pergola.kube.client import Client
 from pergola.providers.aws.workers.actuator import AwsWorker
 from pergola.sandbox.aws.world import Network
@@ -35,6 +43,7 @@ class WorkerSite(ExtensionSite):
     shoot: JsonObject
     _cluster: JsonObject
     _spec: JsonObject
+    _seen = ""
 
     @classmethod
     async def open(
@@ -53,6 +62,7 @@ class WorkerSite(ExtensionSite):
         site.shoot = site._cluster["shoot"]
         site.shoot["status"] = {**site.shoot.get("status", {}), "technicalID": namespace}
         await site.put()
+        await site.scale_controller(1)
         network = await Network.create(aws, zones=_ZONES)
         group = await network.security_group()
         site._spec = {k: v for k, v in fact["worker"]["spec"].items() if k != "type"}
@@ -65,12 +75,36 @@ class WorkerSite(ExtensionSite):
                 for zone, subnet in network.workers.items()
             ],
         }
+        for profile in site._spec["infrastructureProviderStatus"]["iam"]["instanceProfiles"]:
+            name = profile["name"]
+            await aws.call("iam", "CreateInstanceProfile", InstanceProfileName=name)
         keys = {"accessKeyID": "test", "secretAccessKey": "test"}
         await site.put_secret("cloudprovider", keys)
         for pool in site._spec["pools"]:
             reference = pool["userDataSecretRef"]
             await site.put_secret(reference["name"], {reference["key"]: "#!/bin/sh"})
         return site
+
+    async def scale_controller(self, replicas: int) -> None:
+        """Write the Deployment of machine-controller-manager, as gardenlet does."""
+        labels = {"role": CONTROLLER}
+        container = {"name": CONTROLLER, "image": "machine-controller-manager"}
+        deployment: JsonObject = {
+            "apiVersion": "apps/v1",
+            "kind": DEPLOYMENT.kind,
+            "metadata": {"name": CONTROLLER, "namespace": self.namespace},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        }
+        await self.client.apply(deployment, manager="gardenlet", force=True)
+
+    async def controller_replicas(self) -> int:
+        """Return how many replicas machine-controller-manager should have."""
+        found = await self.client.get(DEPLOYMENT, Key(self.namespace, CONTROLLER))
+        return int(found["spec"]["replicas"])
 
     @property
     def pool(self) -> JsonObject:
@@ -112,8 +146,17 @@ class WorkerSite(ExtensionSite):
         await self.annotate("reconcile")
 
     async def until_reconciled(self) -> JsonObject:
-        """Wait until the latest request was carried out."""
-        return await self.until(_is_reconciled, patience=PATIENCE)
+        """Wait until one more request was carried out: each run has a later time."""
+
+        def is_done(worker: JsonObject) -> bool:
+            status = map_at(worker, "status")
+            time = status.get("machineDeploymentsLastUpdateTime")
+            succeeded = map_at(status, "lastOperation").get("state") == "Succeeded"
+            return succeeded and time is not None and time != self._seen
+
+        worker = await self.until(is_done, patience=PATIENCE)
+        self._seen = worker["status"]["machineDeploymentsLastUpdateTime"]
+        return worker
 
     async def instances(self) -> dict[str, JsonObject]:
         """Return the living instances by name."""
@@ -137,10 +180,3 @@ class WorkerSite(ExtensionSite):
             for each in await self.client.list(kind, self.namespace):
                 found[f"{kind.kind} {name_of(each)}"] = each["metadata"]["uid"]
         return found
-
-
-def _is_reconciled(worker: JsonObject) -> bool:
-    last: dict[str, Any] = map_at(worker, "status", "lastOperation")
-    annotations = worker["metadata"].get("annotations", {})
-    is_new = map_at(worker, "status").get("observedGeneration") == worker["metadata"]["generation"]
-    return is_new and "gardener.cloud/operation" not in annotations and last["state"] == "Succeeded"

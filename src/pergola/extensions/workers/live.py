@@ -44,6 +44,12 @@ class Live:
             if owned or (not owners and labels_of(machine_set).get(NAME_LABEL) == deployment):
                 yield machine_set
 
+    def filled_sets(self) -> Iterator[JsonObject]:
+        """Yield the MachineSets that have Machines, or ask for any."""
+        for each in self.sets:
+            if map_at(each, "spec").get("replicas") or map_at(each, "status").get("replicas"):
+                yield each
+
     def machines_of(self, machine_set: str) -> Iterator[JsonObject]:
         """Yield the Machines that a MachineSet owns."""
         for machine in self.machines:

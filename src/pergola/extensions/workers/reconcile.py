@@ -11,14 +11,15 @@ from typing import Final
 from pergola.api.conditions import timestamp
 from pergola.api.kinds import (
     DEPLOYMENT,
+    MACHINE,
     MACHINE_CLASS,
     MACHINE_DEPLOYMENT,
     MACHINE_SET,
     POD,
     SECRET,
 )
-from pergola.api.objects import JsonObject, Key, map_at, name_of
-from pergola.extension_api.errors import ExtensionError
+from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, map_at, name_of
+from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.workers import writes
 from pergola.extensions.workers.contract import WorkerContract
@@ -47,11 +48,12 @@ from pergola.extensions.workers.wanted import Wanted, class_names, wanted
 from pergola.health.times import read_time
 from pergola.kube.client import Client
 from pergola.runtime.logging import get_logger
-from pergola.runtime.task_group import gathered, together
+from pergola.runtime.task_group import together
 
 log = get_logger("worker")
 
 CONTROLLER: Final = "machine-controller-manager"
+_LOOK_AGAIN_SECONDS: Final = 15.0
 _CONTROLLER_PODS: Final = f"role={CONTROLLER}"
 
 
@@ -208,9 +210,13 @@ async def _wait_until_running(
 
 
 def failure_of(provider: WorkerContract[C], verdict: Verdict) -> ExtensionError:
-    """Return the error for a verdict that is not good, with the codes of the cloud."""
+    """Return the error for a verdict that is not good, with the codes of the cloud.
+
+    machine-controller-manager goes on trying to create a machine that failed.
+    """
     if verdict.failure:
-        return ExtensionError(verdict.failure, *provider.codes_of(verdict.failure))
+        error = ExtensionError(verdict.failure, *provider.codes_of(verdict.failure))
+        return RequeueAfter(_LOOK_AGAIN_SECONDS, error)
     text = f"{verdict.missing} after {WAIT_SECONDS:g} s"
     return ExtensionError(text, *provider.codes_of(text))
 
@@ -269,21 +275,26 @@ async def _clean_up(
     if unwanted and await _is_running(client, namespace):
         await _wait_until_gone(provider, context, {name_of(each) for each in unwanted})
     by_name = {name_of(each): each for each in classes}
-    if not writes.unused(by_name, class_names(desired)):
-        leftover = writes.unused(secrets, class_names(desired), by_name)
-        await writes.delete_all(client, SECRET, leftover)
-        return
-    used = await _used_classes(client, namespace)
-    await writes.delete_all(
-        client, MACHINE_CLASS, writes.unused(by_name, class_names(desired), used)
-    )
-    await writes.delete_all(client, SECRET, writes.unused(secrets, class_names(desired), used))
+    wanted_classes = class_names(desired)
+    used = wanted_classes
+    if leftover := {name_of(each) for each in writes.unused(by_name, wanted_classes)}:
+        used = wanted_classes | await _used_classes(context, leftover)
+        await writes.delete_all(client, MACHINE_CLASS, writes.unused(by_name, used))
+    await writes.delete_all(client, SECRET, writes.unused(secrets, used))
 
 
-async def _used_classes(client: Client, namespace: str) -> set[str]:
-    """Return the names of the MachineClasses that anything in a namespace names."""
-    lists = await gathered(client.list(kind, namespace) for kind in KINDS)
-    return {class_of(obj) for objects in lists for obj in objects}
+async def _used_classes(context: Context, names: set[str]) -> set[str]:
+    """Return which MachineClasses any machine needs that stays; wait for those that go."""
+    used: set[str] = set()
+
+    def judge(live: Live) -> Verdict:
+        nonlocal used
+        used = names & {*map(class_of, live.machines), *map(class_of, live.filled_sets())}
+        going = {class_of(each) for each in live.machines if deletion_timestamp_of(each)}
+        return Verdict(f"machines of {', '.join(sorted(used))} still exist" if used & going else "")
+
+    await awaited(context, judge, (MACHINE_SET, MACHINE))
+    return used
 
 
 async def _is_running(client: Client, namespace: str) -> bool:

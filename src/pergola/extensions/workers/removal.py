@@ -62,7 +62,7 @@ async def _delete_kind(context: Context, kind: GroupVersionKind, labels: str | N
         return
     await writes.delete_all(client, kind, objects)
     cache = whole_cache(client, kind, namespace, labels=labels)
-    if not await until([cache], lambda: not cache):
+    if not await until([cache], lambda: len(cache) == 0):
         names = ", ".join(sorted(key.name for key, _ in cache.items()))
         raise ExtensionError(
             f"{kind.kind} {names} still exists after {WAIT_SECONDS:g} s: "

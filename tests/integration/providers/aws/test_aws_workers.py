@@ -7,17 +7,25 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET
-from pergola.api.objects import map_at
+from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.aws import AwsClient
+from pergola.extension_api.errors import Code
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
 from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load as load_kubeconfig
 from pergola.sandbox.aws.corrections import CorrectedAws
-from pergola.testing.crds import serve
+from pergola.testing.crds import install_extension_crds, serve
 from pergola.testing.waiting import running
-from tests.support.aws.worker_site import WorkerSite
-from tests.support.machine_controllers import MachineControllers, joining_nodes, serve_machines
+from pergola.testing.world import RecordingClient
+from tests.support.aws.worker_site import PATIENCE, WorkerSite
+from tests.support.machine_controllers import (
+    MachineControllers,
+    joining_nodes,
+    serve_machines,
+)
 
 ZONES: Final = ("eu-west-1a", "eu-west-1b", "eu-west-1c")
+CLASS_SECRETS: Final = "gardener.cloud/purpose=machineclass"
 
 
 @pytest.fixture
@@ -29,6 +37,7 @@ async def site(
     client: AwsClient,
     tmp_path: Path,
 ) -> AsyncIterator[WorkerSite]:
+    await install_extension_crds(cluster_client)
     await serve(cluster_client, *load(SHOOT_EXTENSIONS))
     await serve_machines(cluster_client)
     controllers = MachineControllers(tmp_path, kubeconfig, namespace, aws.url)
@@ -60,5 +69,121 @@ async def test_machines_are_made_and_removed(site: WorkerSite) -> None:
     assert await site.instances() == {}
     for kind in (MACHINE, MACHINE_SET, MACHINE_DEPLOYMENT, MACHINE_CLASS):
         assert await site.names(kind) == []
-    labels = "gardener.cloud/purpose=machineclass"
-    assert await site.client.list(SECRET, site.namespace, labels=labels) == []
+    assert await site.client.list(SECRET, site.namespace, labels=CLASS_SECRETS) == []
+
+
+async def test_a_run_without_a_change_writes_only_the_status(
+    site: WorkerSite, kubeconfig: Path
+) -> None:
+    pools = site.pools(*({"name": f"p{number}", "minimum": 0} for number in range(10)))
+    actuator = await site.create_worker(*pools)
+    async with (
+        RecordingClient.connect(load_kubeconfig(kubeconfig)) as recording,
+        running(site.unit(actuator, client=recording)),
+    ):
+        await site.until_reconciled()
+        before = await site.uids()
+        recording.writes = []
+        await site.annotate("reconcile")
+        await site.until_reconciled()
+
+    assert {write.split(" ")[1] for write in recording.writes} == {"Worker"}
+    assert await site.uids() == before
+
+
+async def test_pools_come_and_go(site: WorkerSite) -> None:
+    first, second = site.pools(
+        {"name": "one", "zones": [ZONES[0]], "minimum": 1, "maximum": 1},
+        {"name": "two", "zones": [ZONES[1]], "minimum": 1, "maximum": 1},
+    )
+    actuator = await site.create_worker(first)
+    async with running(site.unit(actuator)):
+        await site.until_reconciled()
+        kept = set(await site.instances())
+
+        await site.change(first, second)
+        await site.until_reconciled()
+        assert len(await site.instances()) == 2
+
+        await site.change({**first, "minimum": 2, "maximum": 2}, second)
+        await site.until_reconciled()
+        assert len(await site.instances()) == 3
+        assert kept <= set(await site.instances())
+
+        await site.change(first)
+        await site.until_reconciled()
+
+    assert len(await site.instances()) == 1
+    assert await site.names(MACHINE_DEPLOYMENT) == [f"{site.namespace}-one-z1"]
+    assert len(await site.names(MACHINE_CLASS)) == 1
+    assert len(await site.client.list(SECRET, site.namespace, labels=CLASS_SECRETS)) == 1
+
+
+async def test_another_volume_replaces_the_machines(site: WorkerSite) -> None:
+    [pool] = site.pools({"zones": list(ZONES[:1]), "minimum": 2, "maximum": 2})
+    actuator = await site.create_worker(pool)
+    async with running(site.unit(actuator)):
+        await site.until_reconciled()
+        old, [old_class] = set(await site.instances()), await site.names(MACHINE_CLASS)
+
+        await site.change({**pool, "volume": {**pool["volume"], "encrypted": True}})
+        await site.until_reconciled()
+
+    new = await site.instances()
+    assert len(new) == 2
+    assert old.isdisjoint(new)
+    [new_class] = await site.names(MACHINE_CLASS)
+    assert new_class != old_class
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("InsufficientInstanceCapacity", Code.RESOURCES_DEPLETED),
+        ("VcpuLimitExceeded", Code.QUOTA_EXCEEDED),
+        ("UnauthorizedOperation", Code.UNAUTHORIZED),
+    ],
+)
+async def test_an_error_of_aws_is_reported_with_its_code(
+    site: WorkerSite, aws: CorrectedAws, code: str, expected: Code
+) -> None:
+    [pool] = site.pools({"zones": list(ZONES[:1]), "minimum": 1, "maximum": 1})
+    aws.fail("RunInstances", code, message="said by AWS", times=1000)
+    actuator = await site.create_worker(pool)
+    async with running(site.unit(actuator)):
+        failed = await site.until(_has_failed, patience=PATIENCE)
+        error = map_at(failed, "status", "lastError")
+        assert "said by AWS" in error["description"]
+        assert expected in error["codes"]
+
+        aws.heal()
+        await site.until_reconciled()
+
+    assert len(await site.instances()) == 1
+
+
+async def test_a_shoot_sleeps_and_wakes(site: WorkerSite) -> None:
+    pool = {**site.pool, "maximum": 6}
+    actuator = await site.create_worker(pool)
+    async with running(site.unit(actuator)):
+        await site.until_reconciled()
+
+        site.shoot["spec"]["hibernation"] = {"enabled": True}
+        await site.put()
+        await site.annotate("reconcile")
+        await site.until_reconciled()
+        assert await site.instances() == {}
+        assert len(await site.names(MACHINE_DEPLOYMENT)) == 3
+        assert await site.controller_replicas() == 0
+
+        await site.scale_controller(1)
+        site.shoot["spec"]["hibernation"] = {"enabled": False}
+        await site.put()
+        await site.annotate("reconcile")
+        await site.until_reconciled()
+
+    assert len(await site.instances()) == 3
+
+
+def _has_failed(worker: JsonObject) -> bool:
+    return bool(map_at(worker, "status", "lastError"))
