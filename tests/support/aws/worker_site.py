@@ -1,8 +1,12 @@
 """A Worker on AWS with the real machine-controller-manager, on a seed that is its Shoot, too."""
 
 import base64
+import gzip
+from contextlib import suppress
 from copy import deepcopy
 from typing import Final
+
+import orjson
 
 from pergola.api.kinds import (
     DEPLOYMENT,
@@ -14,12 +18,17 @@ from pergola.api.kinds import (
 )
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
 from pergola.cloud.aws import AwsClient
+from pergola.extension_api.cluster import Cluster
+from pergola.extensions.actuator import Context
 from pergola.extensions.workers.reconcile import CONTROLLER
 from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
 from pergola.providers.aws.workers.actuator import AwsWorker
+from pergola.runtime.clock import SystemClock
 from pergola.sandbox.aws.world import Network
 from pergola.testing.extension_site import ExtensionSite
 from pergola.testing.network_site import renamed
+from pergola.testing.waiting import until
 from tests.support.aws.machines import machine_fact
 from tests.support.machine_controllers import MachineControllers
 
@@ -27,6 +36,10 @@ WORKER: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Worke
 PATIENCE: Final = 90.0
 _ZONES: Final = ("a", "b", "c")
 _FACT: Final = "base"
+_USER_DATA: Final = base64.b64decode(
+    machine_fact(_FACT)["output"]["secrets"][0]["data"]["userData"]
+).decode()
+_TECHNICAL_ID: Final = "shoot--demo--blue"
 
 
 class WorkerSite(ExtensionSite):
@@ -82,7 +95,7 @@ class WorkerSite(ExtensionSite):
         await site.put_secret("cloudprovider", keys)
         for pool in site._spec["pools"]:
             reference = pool["userDataSecretRef"]
-            await site.put_secret(reference["name"], {reference["key"]: "#!/bin/sh"})
+            await site.put_secret(reference["name"], {reference["key"]: _USER_DATA})
         return site
 
     async def scale_controller(self, replicas: int) -> None:
@@ -101,10 +114,12 @@ class WorkerSite(ExtensionSite):
         }
         await self.client.apply(deployment, manager="gardenlet", force=True)
 
-    async def controller_replicas(self) -> int:
-        """Return how many replicas machine-controller-manager should have."""
-        found = await self.client.get(DEPLOYMENT, Key(self.namespace, CONTROLLER))
-        return int(found["spec"]["replicas"])
+    async def until_controller_has(self, replicas: int) -> None:
+        """Wait until machine-controller-manager should have some replicas."""
+        key = Key(self.namespace, CONTROLLER)
+        await until(
+            self.client, DEPLOYMENT, key, lambda found: found["spec"]["replicas"] == replicas
+        )
 
     @property
     def pool(self) -> JsonObject:
@@ -158,6 +173,83 @@ class WorkerSite(ExtensionSite):
         self._seen = worker["status"]["machineDeploymentsLastUpdateTime"]
         return worker
 
+    def context(self, client: Client) -> Context:
+        """Return the context of a run outside of a controller, which writes no status."""
+
+        async def ignore(*_: object) -> None:
+            return None
+
+        return Context(
+            client=client,
+            cluster=Cluster.from_object(
+                {"metadata": {"name": self.namespace}, "spec": self._cluster}
+            ),
+            namespace=self.namespace,
+            clock=SystemClock(),
+            progress=ignore,
+            save=ignore,
+        )
+
+    def made_by_the_original(self) -> list[JsonObject]:
+        """Return the machine objects that the original makes of the Worker, with this network."""
+        fact = machine_fact(_FACT)
+        text = orjson.dumps(fact["output"]).decode()
+        old, new = fact["input"]["worker"]["spec"], self._spec
+        for path in ("securityGroups", "subnets"):
+            known = {
+                (each["purpose"], each.get("zone")): each["id"]
+                for each in new["infrastructureProviderStatus"]["vpc"][path]
+            }
+            for each in old["infrastructureProviderStatus"]["vpc"][path]:
+                if found := known.get((each["purpose"], each.get("zone"))):
+                    text = text.replace(each["id"], found)
+        profile = new["infrastructureProviderStatus"]["iam"]["instanceProfiles"][0]["name"]
+        text = text.replace(_TECHNICAL_ID, self.namespace)
+        text = text.replace(f"{self.namespace}-nodes", profile)
+        text = text.replace(f"{self.namespace}-ssh", f"{_TECHNICAL_ID}-ssh")
+        output = orjson.loads(text)
+        return [
+            {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+            for kind, name in (
+                (SECRET, "secrets"),
+                (MACHINE_CLASS, "machineClasses"),
+                (MACHINE_DEPLOYMENT, "machineDeployments"),
+            )
+            for obj in output[name]
+        ]
+
+    async def leave_seed(self) -> JsonObject:
+        """Stop the controllers, and take the state of machines away, as gardenlet does."""
+        await self.scale_controller(0)
+        await self.controllers.stop()
+        states: JsonObject = {}
+        sets = await self.client.list(MACHINE_SET, self.namespace)
+        machines = await self.client.list(MACHINE, self.namespace)
+        for deployment in await self.client.list(MACHINE_DEPLOYMENT, self.namespace):
+            owned = [each for each in sets if _owner(each) == name_of(deployment)]
+            names = {name_of(each) for each in owned}
+            states[name_of(deployment)] = {
+                "replicas": deployment["spec"]["replicas"],
+                "machineSets": [_portable(each) for each in owned],
+                "machines": [_portable(each) for each in machines if _owner(each) in names],
+            }
+        await self.edit({"metadata": {"finalizers": None}})
+        await self.client.delete(self.gvk, self.key)
+        for kind in (MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE, MACHINE_CLASS):
+            for each in await self.client.list(kind, self.namespace):
+                with suppress(NotFound):  # collected with its owner
+                    await self.client.patch(kind, Key.of(each), {"metadata": {"finalizers": None}})
+                    await self.client.delete(kind, Key.of(each))
+        content = gzip.compress(orjson.dumps({"machineDeployments": states}))
+        return {"state": base64.b64encode(content).decode()}
+
+    async def enter_seed(self, state: JsonObject, *pools: JsonObject) -> None:
+        """Create the Worker with the state of its machines, and ask to restore them."""
+        self._seen = ""
+        await self.create("wait-for-state", spec={**self._spec, "pools": list(pools)})
+        await self.edit_status({"state": state})
+        await self.annotate("restore")
+
     async def instances(self) -> dict[str, JsonObject]:
         """Return the living instances by name."""
         states = {"Name": "instance-state-name", "Values": ["pending", "running"]}
@@ -180,3 +272,18 @@ class WorkerSite(ExtensionSite):
             for each in await self.client.list(kind, self.namespace):
                 found[f"{kind.kind} {name_of(each)}"] = each["metadata"]["uid"]
         return found
+
+
+def _owner(obj: JsonObject) -> str:
+    [owner] = obj["metadata"]["ownerReferences"]
+    return str(owner["name"])
+
+
+def _portable(obj: JsonObject) -> JsonObject:
+    """Return what gardenlet keeps of a Machine or MachineSet."""
+    metadata = {
+        name: value
+        for name, value in obj["metadata"].items()
+        if name in ("name", "namespace", "labels", "annotations")
+    }
+    return {"metadata": metadata, "spec": obj["spec"]}

@@ -1,23 +1,26 @@
 """Workers on AWS with the real machine-controller-manager, instances in a simulated AWS, nodes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET
-from pergola.api.objects import JsonObject, map_at
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.errors import Code
+from pergola.extensions.actuator import Context
+from pergola.extensions.workers.live import class_of
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load as load_kubeconfig
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.testing.crds import install_extension_crds, serve
-from pergola.testing.waiting import running
+from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 from tests.support.aws.worker_site import PATIENCE, WorkerSite
+from tests.support.dying import killed_after
 from tests.support.machine_controllers import (
     MachineControllers,
     joining_nodes,
@@ -174,7 +177,7 @@ async def test_a_shoot_sleeps_and_wakes(site: WorkerSite) -> None:
         await site.until_reconciled()
         assert await site.instances() == {}
         assert len(await site.names(MACHINE_DEPLOYMENT)) == 3
-        assert await site.controller_replicas() == 0
+        await site.until_controller_has(0)
 
         await site.scale_controller(1)
         site.shoot["spec"]["hibernation"] = {"enabled": False}
@@ -183,6 +186,77 @@ async def test_a_shoot_sleeps_and_wakes(site: WorkerSite) -> None:
         await site.until_reconciled()
 
     assert len(await site.instances()) == 3
+
+
+async def test_machines_of_the_original_are_taken_over(site: WorkerSite, kubeconfig: Path) -> None:
+    for obj in site.made_by_the_original():
+        await site.client.create(obj)
+    for deployment in await site.client.list(MACHINE_DEPLOYMENT, site.namespace):
+        await until(
+            site.client, MACHINE_DEPLOYMENT, Key.of(deployment), _is_available, patience=PATIENCE
+        )
+    before, instances = await site.uids(), await site.instances()
+    assert len(instances) == 3
+
+    actuator = await site.create_worker()
+    async with (
+        RecordingClient.connect(load_kubeconfig(kubeconfig)) as recording,
+        running(site.unit(actuator, client=recording)),
+    ):
+        await site.until_reconciled()
+
+    assert [write for write in recording.writes if " Worker " not in write] == []
+    assert await site.uids() == before
+    assert set(await site.instances()) == set(instances)
+
+
+async def test_a_shoot_keeps_its_machines_on_another_seed(site: WorkerSite) -> None:
+    pool = {**site.pool, "maximum": 6}
+    actuator = await site.create_worker(pool)
+    async with running(site.unit(actuator)):
+        await site.until_reconciled()
+        instances, machines = await site.instances(), await site.names(MACHINE)
+    state = await site.leave_seed()
+    assert await site.names(MACHINE) == []
+
+    await site.enter_seed(state, pool)
+    async with running(site.unit(actuator)):
+        await site.until_controller_has(1)
+        await site.controllers.start()
+        await site.until_reconciled()
+
+    assert await site.names(MACHINE) == machines
+    assert await site.instances() == instances
+
+
+async def test_it_converges_after_a_kill_at_any_write(site: WorkerSite) -> None:
+    """Each run dies after its first write; no machine is ever without its class."""
+    pools = site.pools({"zones": list(ZONES[:2]), "minimum": 2, "maximum": 2})
+    actuator = await site.create_worker(*pools)
+    runs = 0
+
+    async def alive(act: Callable[[Context, JsonObject], Awaitable[object]]) -> int:
+        """Run until nothing is left to write; return how often the process died."""
+        worker, deaths = await site.read(), 0
+        while await killed_after(1, site.client, lambda it: act(site.context(it), worker)):
+            deaths += 1
+            classes = await site.names(MACHINE_CLASS)
+            for machine in await site.client.list(MACHINE, site.namespace):
+                assert class_of(machine) in classes
+        return deaths
+
+    runs += await alive(actuator.reconcile)
+    assert len(await site.instances()) == 2
+    runs += await alive(actuator.delete)
+
+    assert runs > 10
+    assert await site.instances() == {}
+    assert await site.uids() == {}
+    assert await site.client.list(SECRET, site.namespace, labels=CLASS_SECRETS) == []
+
+
+def _is_available(deployment: JsonObject) -> bool:
+    return map_at(deployment, "status").get("availableReplicas") == 1
 
 
 def _has_failed(worker: JsonObject) -> bool:
