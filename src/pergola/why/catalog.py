@@ -15,10 +15,12 @@ from pergola.why.network_policies import NETWORK_POLICIES
 from pergola.why.ownership import OWNERSHIP
 from pergola.why.secrets import SECRETS
 from pergola.why.webhooks import WEBHOOKS
+from pergola.why.workers import WORKERS
 
 EXPLAINERS: Final[tuple[Explainer, ...]] = (
     GARDENS,
     MANAGED_RESOURCES,
+    *WORKERS,
     EXTENSIONS,
     CONDITIONS,
     INFRA_CLUSTERS,

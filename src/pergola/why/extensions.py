@@ -24,22 +24,9 @@ from pergola.extension_api.predicates import Snapshot, snapshot
 from pergola.health.times import read_time
 from pergola.runtime.clock import SystemClock
 from pergola.why.answer import Asked, Part, Statement, Topic
+from pergola.why.code_advice import advice_for
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
-
-_ADVICE: Final = {
-    Code.UNAUTHENTICATED: "correct the credentials in the Secret of the cloud provider",
-    Code.UNAUTHORIZED: "give the credentials the permissions that the message names",
-    Code.QUOTA_EXCEEDED: "raise the quota that the message names, or free some of it",
-    Code.RATE_LIMITS_EXCEEDED: "wait: the extension retries by itself",
-    Code.DEPENDENCIES: "remove what the message names from the infrastructure",
-    Code.RETRYABLE_DEPENDENCIES: "wait: the extension retries by itself",
-    Code.RESOURCES_DEPLETED: "use another zone or machine type, or wait for the cloud provider",
-    Code.CLEANUP: "delete the objects that the message names",
-    Code.CONFIGURATION_PROBLEM: "correct the field that the message names",
-    Code.RETRYABLE_CONFIGURATION_PROBLEM: "correct the field that the message names",
-    Code.PROBLEMATIC_WEBHOOK: "correct or remove the webhook that the message names",
-}
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
@@ -98,7 +85,7 @@ async def _wait(
     """Return why the object is not ready: an error of the extension, or what it waits for."""
     symptom = await explainer(reader.client, SystemClock())(asked.obj)
     failed = bool(map_at(asked.obj, "status").get("lastError"))
-    advice = next((_ADVICE[code] for code in codes if code in _ADVICE), "")
+    advice = advice_for(codes)
     if not advice and marks.OPERATION in annotations_of(asked.obj):
         advice = f"check that an extension for type {seen.type} is installed and runs"
     topic = Topic.PROBLEM if failed else Topic.WAITS

@@ -59,6 +59,12 @@ _KNOWN: Final = {
     "customresourcecleanup.apiextensions.k8s.io": Owner(
         "the API server", "once all objects of the kind are deleted"
     ),
+    "machine.sapcloud.io/machine-controller-manager": Owner(
+        "machine-controller-manager", "once the instance is gone, and no machine needs the object"
+    ),
+    "machine.sapcloud.io/machine-controller": Owner(
+        "machine-controller-manager's driver for the cloud", "once no machine needs the object"
+    ),
     "cluster.cluster.x-k8s.io": Owner(
         "the core controllers of Cluster API", "once the machines and the InfraCluster are gone"
     ),

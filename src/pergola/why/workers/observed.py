@@ -1,0 +1,103 @@
+"""The objects of machine-controller-manager in a namespace, and where machines belong."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    map_at,
+    maps_at,
+    name_of,
+    namespace_of,
+)
+from pergola.extension_api.kinds import GROUP, VERSION
+from pergola.extensions.workers.deployments import NAME_LABEL, POOL_LABEL
+from pergola.extensions.workers.live import Live, class_of
+from pergola.extensions.workers.rollout import number
+from pergola.extensions.workers.wanted import NODE_ZONE
+from pergola.why.answer import Statement, Topic
+from pergola.why.reading import Reader
+
+WORKER: Final = GroupVersionKind(GROUP, VERSION, "Worker")
+_ZONE: Final = "topology.kubernetes.io/zone"
+
+
+async def observe(reader: Reader, namespace: str) -> Live:
+    """Return all objects of machine-controller-manager in a namespace."""
+    deployments = await reader.listed(MACHINE_DEPLOYMENT, namespace)
+    return Live(
+        {name_of(each): each for each in deployments},
+        await reader.listed(MACHINE_SET, namespace),
+        await reader.listed(MACHINE, namespace),
+    )
+
+
+async def of_worker(reader: Reader, deployment: JsonObject) -> list[Statement]:
+    """Return the Worker and the pool of a MachineDeployment."""
+    pool = labels_of(deployment).get(POOL_LABEL, "")
+    found = []
+    for worker in await reader.listed(WORKER, namespace_of(deployment)):
+        if any(each.get("name") == pool for each in maps_at(worker, "spec", "pools")):
+            text = f"for worker pool {pool}{_in_zone(zone_in(deployment))}"
+            subject = f"{WORKER.kind} {Key.of(worker)}"
+            found.append(Statement(topic=Topic.WANTED, subject=subject, text=text))
+    return found
+
+
+async def class_statements(reader: Reader, obj: JsonObject) -> list[Statement]:
+    """Return the MachineClass of a Machine or MachineDeployment, or that it is missing."""
+    key = Key(namespace_of(obj), class_of(obj))
+    if not key.name:
+        return []
+    if await reader.is_missing(MACHINE_CLASS, key):
+        return [
+            Statement(
+                topic=Topic.PROBLEM,
+                subject=f"{MACHINE_CLASS.kind} {key}",
+                text="it does not exist, so no machine can be created with it or deleted",
+                advice="have the extension write it again: kubectl annotate worker --all "
+                f"-n {key.namespace} --overwrite gardener.cloud/operation=reconcile",
+            )
+        ]
+    found = await reader.find(MACHINE_CLASS, key) or {}
+    zone = labels_of(found).get(NODE_ZONE, "") or zone_in(obj)
+    text = f"machines are made as {MACHINE_CLASS.kind} {key.name} says"
+    return [Statement(topic=Topic.DECIDED, text=f"{text}{_in_zone(zone)}")]
+
+
+def deployment_of(machine: JsonObject) -> Key:
+    """Return the key of the MachineDeployment of a Machine."""
+    return Key(namespace_of(machine), labels_of(machine).get(NAME_LABEL, ""))
+
+
+def zone_in(obj: JsonObject) -> str:
+    """Return the zone of the nodes of a Machine or MachineDeployment; empty if unknown."""
+    spec = map_at(obj, "spec", "template", "spec") or map_at(obj, "spec")
+    return str(map_at(spec, "nodeTemplate", "metadata", "labels").get(_ZONE) or "")
+
+
+def roll_out(name: str, live: Live) -> Iterator[Statement]:
+    """Yield which class replaces which one, if machines of a MachineDeployment are replaced."""
+    deployment = live.deployments[name]
+    new = class_of(deployment)
+    old = {
+        class_of(each): number(each, "replicas")
+        for each in live.sets_of(name)
+        if class_of(each) != new and number(each, "replicas")
+    }
+    if old:
+        left = ", ".join(f"{count} of {each}" for each, count in sorted(old.items()))
+        updated = number(deployment, "updatedReplicas")
+        yield Statement(
+            topic=Topic.WAITS,
+            subject=f"{MACHINE_DEPLOYMENT.kind} {Key.of(deployment)}",
+            text=f"a roll-out: class {new} has {updated} machine(s), and replaces {left}",
+        )
+
+
+def _in_zone(zone: str) -> str:
+    return f", in zone {zone}" if zone else ""
