@@ -78,20 +78,25 @@ async def test_machines_are_made_and_removed(site: WorkerSite) -> None:
 async def test_a_run_without_a_change_writes_only_the_status(
     site: WorkerSite, kubeconfig: Path
 ) -> None:
-    pools = site.pools(*({"name": f"p{number}", "minimum": 0} for number in range(10)))
+    requests: list[str] = []
+    pools = site.pools(*({"name": f"p{number}", "minimum": 0} for number in range(50)))
     actuator = await site.create_worker(*pools)
     async with (
-        RecordingClient.connect(load_kubeconfig(kubeconfig)) as recording,
+        RecordingClient.connect(
+            load_kubeconfig(kubeconfig), observe=lambda method, *_: requests.append(method)
+        ) as recording,
         running(site.unit(actuator, client=recording)),
     ):
         await site.until_reconciled()
         before = await site.uids()
         recording.writes = []
+        requests.clear()
         await site.annotate("reconcile")
         await site.until_reconciled()
 
     assert {write.split(" ")[1] for write in recording.writes} == {"Worker"}
     assert await site.uids() == before
+    assert len(requests) <= 20
 
 
 async def test_pools_come_and_go(site: WorkerSite) -> None:
