@@ -53,7 +53,7 @@ from pergola.runtime.task_group import together
 log = get_logger("worker")
 
 CONTROLLER: Final = "machine-controller-manager"
-_LOOK_AGAIN_SECONDS: Final = 15.0
+_RETRY_SECONDS: Final = 15.0
 _CONTROLLER_PODS: Final = f"role={CONTROLLER}"
 
 
@@ -132,8 +132,14 @@ async def deploy(
         live: the MachineDeployments as they are.
         autoscaled: whether the cluster autoscaler changes their numbers of machines.
         restored: the numbers of machines on the Shoot's last seed.
+
+    Raises:
+        RequeueAfter: one of them is still being deleted.
+        KubeError: the API server refused, or did not answer.
     """
     by_name = {name_of(each): each for each in live}
+    names = [each.name for each in desired]
+    writes.wait_for_deletion(MACHINE_DEPLOYMENT, names, by_name)
     is_waking_up = not is_hibernated and wakes_up(live)
 
     async def one(machines: Wanted) -> None:
@@ -216,7 +222,7 @@ def failure_of(provider: WorkerContract[C], verdict: Verdict) -> ExtensionError:
     """
     if verdict.failure:
         error = ExtensionError(verdict.failure, *provider.codes_of(verdict.failure))
-        return RequeueAfter(_LOOK_AGAIN_SECONDS, error)
+        return RequeueAfter(_RETRY_SECONDS, error)
     text = f"{verdict.missing} after {WAIT_SECONDS:g} s"
     return ExtensionError(text, *provider.codes_of(text))
 

@@ -14,6 +14,7 @@ from pergola.api.objects import (
     name_of,
     uid_of,
 )
+from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.workers.wanted import PURPOSE, Wanted
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
@@ -28,6 +29,7 @@ FORCE_DELETION: Final[Mapping[str, str]] = {"force-deletion": "True"}
 CLASS_SECRETS: Final = format_selector({"matchLabels": dict(PURPOSE)})
 """The selector of Secrets that belong to MachineClasses."""
 _AT_ONCE: Final = 50
+_DELETION_PAUSE: Final = 5.0
 _OWN_FIELDS: Final = (
     "provider",
     "providerSpec",
@@ -61,7 +63,14 @@ async def write_classes(
     Args:
         classes: the live ones by name.
         secrets: their live Secrets by name.
+
+    Raises:
+        RequeueAfter: one of them is still being deleted.
+        KubeError: the API server refused, or did not answer.
     """
+    names = [one.class_name for one in wanted]
+    wait_for_deletion(SECRET, names, secrets)
+    wait_for_deletion(MACHINE_CLASS, names, classes)
     await each_of(wanted, lambda one: _write(client, SECRET, one.secret, secrets))
     await each_of(wanted, lambda one: _write(client, MACHINE_CLASS, one.machine_class, classes))
 
@@ -76,10 +85,25 @@ async def write_deployment(client: Client, desired: JsonObject, live: JsonObject
         for name, value in live["spec"].items()
         if name not in ("replicas", "autoPreserveFailedMachineMax")
     }
-    metadata = {**live["metadata"], **desired["metadata"]}
+    metadata = {**live["metadata"], "annotations": None, **desired["metadata"]}
     target: JsonObject = {**live, "metadata": metadata, "spec": {**spec, **desired["spec"]}}
     if patch := merge_patch(live, target):
         await client.patch(MACHINE_DEPLOYMENT, Key.of(live), patch)
+
+
+def wait_for_deletion(
+    kind: GroupVersionKind, names: Iterable[str], live: Mapping[str, JsonObject]
+) -> None:
+    """Come back later if an object that is needed again is being deleted.
+
+    Raises:
+        RequeueAfter: until it is gone, a new one cannot have its name.
+    """
+    for name in names:
+        obj = live.get(name)
+        if obj is not None and deletion_timestamp_of(obj) is not None:
+            cause = f"{kind.kind} {Key.of(obj)} is needed again, but is still being deleted"
+            raise RequeueAfter(_DELETION_PAUSE, ExtensionError(cause))
 
 
 async def mark_for_force_deletion(client: Client, namespace: str) -> None:

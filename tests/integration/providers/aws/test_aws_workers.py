@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient
-from pergola.extension_api.errors import Code
+from pergola.extension_api.errors import Code, RequeueAfter
 from pergola.extensions.actuator import Context
 from pergola.extensions.workers.live import class_of
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
@@ -232,6 +232,22 @@ async def test_a_shoot_keeps_its_machines_on_another_seed(site: WorkerSite) -> N
 
     assert await site.names(MACHINE) == machines
     assert await site.instances() == instances
+
+
+@pytest.mark.parametrize("kind", [MACHINE_DEPLOYMENT, MACHINE_CLASS])
+async def test_what_is_being_deleted_is_not_taken_for_new(
+    site: WorkerSite, kind: GroupVersionKind
+) -> None:
+    [pool] = site.pools({"zones": [ZONES[0]], "minimum": 1, "maximum": 1})
+    actuator = await site.create_worker(pool)
+    worker, context = await site.read(), site.context(site.client)
+    await actuator.reconcile(context, worker)
+    await site.controllers.stop()
+    [obj] = await site.client.list(kind, site.namespace)
+    await site.client.delete(kind, Key.of(obj))
+
+    with pytest.raises(RequeueAfter, match="is needed again, but is still being deleted"):
+        await actuator.reconcile(context, worker)
 
 
 async def test_it_converges_after_a_kill_at_any_write(site: WorkerSite) -> None:
