@@ -1,4 +1,7 @@
-"""`pergola aws plan`: what a reconciliation or deletion would do in AWS, without doing it."""
+"""`pergola aws plan`: what a reconciliation or deletion would do in AWS, without doing it.
+
+For a Worker: which machines a change replaces.
+"""
 
 import asyncio
 import sys
@@ -15,14 +18,20 @@ from pergola.cli.aws.subject import (
     AwsCheckError,
     Source,
     Subject,
+    infrastructures_in,
     observed,
     read_subject,
+    workers_in,
 )
+from pergola.cli.manifest_files import read_objects
 from pergola.cli.output import ReportOutput, show
 from pergola.cli.text import plain_console, say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pergola.api.objects import JsonObject
+    from pergola.cli.aws.plan_text import Line
     from pergola.flow import Graph
     from pergola.flow.picture import Notes
     from pergola.providers.aws.control_plane.values import Given
@@ -68,6 +77,7 @@ def plan(
     /,
     *,
     source: Source = DEFAULT_SOURCE,
+    old: str = "",
     delete: Flag = False,
     everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
     picture: Flag = False,
@@ -78,12 +88,17 @@ def plan(
 ) -> None:
     """Show what a reconciliation or deletion would do in AWS, step by step; only reads.
 
+    With the changed manifest of a Worker, show which pools replace their machines, because of which
+    field, and how many machines at a time in each zone. That needs no AWS.
+
     Exits with 2 if anything would change, and with 1 if a finding or a step blocks the run.
 
     Parameters
     ----------
     resource
         The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
+    old
+        A manifest with the current Worker; by default, the one in the cluster.
     delete
         Plan the deletion.
     everything
@@ -99,8 +114,18 @@ def plan(
     if len(forms) + (output != "text") > 1:
         raise AwsCheckError("give only one of --picture, --dot, --mermaid and --output")
 
+    source.chosen(resource)
+    objects = read_objects(source.file) if source.file else []
+    if workers_in(objects) and not infrastructures_in(objects):
+        if forms or delete:
+            raise AwsCheckError("the plan of a Worker has no --delete and no picture")
+        _plan_worker(objects, source, old, output, everything=everything)
+        return
+    if old:
+        raise AwsCheckError("--old is for Workers: the current network is read from AWS")
+
     async def main() -> Plan:
-        subject = await read_subject(resource, source, account.aws_credentials)
+        subject = await read_subject(resource, source, account.aws_credentials, objects)
         return await _foreseen(subject, account.endpoint_url, delete=delete)
 
     found = asyncio.run(main())
@@ -110,6 +135,17 @@ def plan(
         show(output, data=_data(found), text=lambda: _print(found, everything=everything))
     if found.is_blocked:
         sys.exit(1)
+    if not found.is_empty:
+        sys.exit(DIFFERENT)
+
+
+def _plan_worker(
+    objects: "list[JsonObject]", source: Source, old: str, output: str, *, everything: bool
+) -> None:
+    from pergola.cli.aws.plan_workers import data, foreseen, lines
+
+    found = asyncio.run(foreseen(objects, source, old))
+    show(output, data=data(found), text=lambda: _print_lines(lines(found, everything=everything)))
     if not found.is_empty:
         sys.exit(DIFFERENT)
 
@@ -156,13 +192,18 @@ def _print(found: Plan, *, everything: bool) -> None:
     from pergola.cli.aws.plan_text import lines
 
     console = plain_console()
-    for line in lines(found.graph, found.notes, found.findings, everything=everything):
-        console.print_line(line.text, line.indent, line.style)
+    _print_lines(lines(found.graph, found.notes, found.findings, everything=everything))
     if found.control_plane is not None:
         console.print_line("")
         console.print_line("control plane", 0, "bold")
         for text in controllers(found.control_plane):
             console.print_line(text, 2)
+
+
+def _print_lines(found: "Iterable[Line]") -> None:
+    console = plain_console()
+    for line in found:
+        console.print_line(line.text, line.indent, line.style)
 
 
 def _data(found: Plan) -> "JsonObject":

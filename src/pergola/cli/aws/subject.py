@@ -101,11 +101,17 @@ def _name_in(resource: str) -> str:
     return name
 
 
-async def read_subject(argument: str, source: Source, aws_credentials: str) -> Subject:
+async def read_subject(
+    argument: str,
+    source: Source,
+    aws_credentials: str,
+    objects: "list[JsonObject] | None" = None,
+) -> Subject:
     """Read the Infrastructure, its Cluster and its Secret.
 
     Args:
         argument: the positional argument of the command.
+        objects: of the file, if they were already read.
 
     Raises:
         ManifestFileError, AwsCheckError: an object is missing, or there are too many.
@@ -115,7 +121,8 @@ async def read_subject(argument: str, source: Source, aws_credentials: str) -> S
 
     name = source.chosen(argument)
     if not name:
-        return _from_file(source.file, aws_credentials)
+        found = read_objects(source.file) if objects is None else objects
+        return _from_file(source.file, found, aws_credentials)
     async with source.connect() as client:
         return await subject_in(client, Key(source.chosen_namespace(), name), aws_credentials)
 
@@ -161,16 +168,25 @@ async def observe_subject(aws: "AwsClient", subject: Subject) -> "Work":
     return Work(aws=aws, desired=desired, state=state, snapshot=snapshot)
 
 
-def _from_file(file: str, aws_credentials: str) -> Subject:
-    """Read a file with one Infrastructure.
+def infrastructures_in(objects: "list[JsonObject]") -> "list[JsonObject]":
+    """Return the Infrastructures of a file."""
+    return of_kind(objects, _EXTENSIONS, _INFRASTRUCTURE)
+
+
+def workers_in(objects: "list[JsonObject]") -> "list[JsonObject]":
+    """Return the Workers of a file."""
+    return of_kind(objects, _EXTENSIONS, "Worker")
+
+
+def _from_file(file: str, objects: "list[JsonObject]", aws_credentials: str) -> Subject:
+    """Find the Infrastructure and what belongs to it in a file.
 
     Raises:
         ManifestFileError, AwsCheckError: an object is missing, or there are too many.
     """
     from pergola.api.objects import Key, name_of, namespace_of
 
-    objects = read_objects(file)
-    found = of_kind(objects, _EXTENSIONS, _INFRASTRUCTURE)
+    found = infrastructures_in(objects)
     if len(found) != 1:
         said = ", ".join(map(named, objects)) or "nothing"
         raise ManifestFileError(f"{file} must contain one Infrastructure, but contains {said}")
