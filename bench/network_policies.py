@@ -335,7 +335,9 @@ async def control(kubeconfig: Path) -> None:
     """Run the controller: the main function of that process."""
     configure("error", "text")
     async with Client.connect(load(kubeconfig)) as client:
-        await network_policy(client, Settings(workers=20), metrics=Metrics()).run()
+        # Without pods, so that all policies are written.
+        settings = Settings(workers=20, only_for_matching_pods=False)
+        await network_policy(client, settings, metrics=Metrics()).run()
 
 
 def main() -> None:

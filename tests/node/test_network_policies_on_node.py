@@ -162,9 +162,9 @@ async def test_labels_for_a_service_admit_callers_through_a_default_deny(
         types = ["Ingress", "Egress"]
         await node_client.create(policy(namespace, "deny-all", policyTypes=types))
     site = {"matchLabels": {SITE: node_namespace}}
-    controller = network_policy(
-        node_client, Settings(namespace_selectors=(site,)), metrics=Metrics()
-    )
+    # The policies are in force before the callers start.
+    settings = Settings(namespace_selectors=(site,), only_for_matching_pods=False)
+    controller = network_policy(node_client, settings, metrics=Metrics())
     peers = [{"matchLabels": {PEER: node_namespace}}]
     annotations = {
         f"{L}namespace-selectors": json.dumps(peers),

@@ -71,7 +71,10 @@ class PolicySite:
         Pods do not matter by default, so that a test of something else needs none.
         """
         selectors = ({"matchLabels": self.handled},)
-        defaults = {"namespace_selectors": selectors, "only_for_matching_pods": False}
+        defaults: dict[str, Any] = {
+            "namespace_selectors": selectors,
+            "only_for_matching_pods": False,
+        }
         settings = Settings(**(defaults | changes))
         self._working = network_policy(client or self.recorder, settings, metrics=self.metrics)
         await self._running.enter_async_context(running(self._working))

@@ -34,6 +34,7 @@ _DELAY: Final = "node-agent.gardener.cloud/reconciliation-delay"
 _TAINT: Final = "node.gardener.cloud/critical-components-not-ready"
 _TOKEN: Final = "serviceaccount.resources.gardener.cloud"  # noqa: S105 - a prefix of annotations
 _ACCOUNT: Final = "places"
+_POLICIES: Final = "networking.resources.gardener.cloud/"
 
 
 async def _applies(site: Site) -> None:
@@ -97,16 +98,32 @@ def _has_token(secret: JsonObject) -> bool:
 
 
 async def _opens_its_ports(site: Site) -> None:
-    key = Key(site.place.namespace, f"ingress-to-{site.place.deployment}-tcp-8080")
-    await until(site.target.client, NETWORK_POLICY, key, lambda _: True, patience=PATIENCE)
+    client, name = site.target.client, site.place.deployment
+    key = Key(site.place.namespace, f"ingress-to-{name}-tcp-8080")
+    await client.create(
+        manifest(
+            "v1",
+            "Pod",
+            "caller",
+            namespace=key.namespace,
+            labels={f"{_POLICIES}to-{name}-tcp-8080": "allowed"},
+            spec={
+                "serviceAccountName": name,
+                "containers": [{"name": "app", "image": "registry.example/app:1"}],
+            },
+        )
+    )
+    await until(client, NETWORK_POLICY, key, lambda _: True, patience=PATIENCE)
 
 
 async def _opens_ports_of_a_team(site: Site) -> None:
     client, namespace = site.target.client, "team"
     spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
     await client.create(manifest("v1", "Namespace", namespace, labels=TEAM))
-    await client.create(manifest("v1", "Service", "web", namespace=namespace, spec=spec))
-    key = Key(namespace, "ingress-to-web-tcp-80")
+    world = {f"{_POLICIES}from-world-to-ports": "[]"}
+    service = manifest("v1", "Service", "web", namespace=namespace, annotations=world, spec=spec)
+    await client.create(service)
+    key = Key(namespace, "ingress-to-web-from-world")
     await until(client, NETWORK_POLICY, key, lambda _: True, patience=PATIENCE)
 
 

@@ -22,7 +22,7 @@ _STATES: Final[dict[State, str]] = {
     "present": "it is as the network policy controller renders it",
     "differs": "it differs from the network policy controller's rendering, which will overwrite it",
     "kept": "it stays, because an annotation of the Service is malformed",
-    "superfluous": "it will be deleted: the Service no longer needs it",
+    "superfluous": "it will be deleted: no annotation, or no pod, needs it any more",
 }
 
 

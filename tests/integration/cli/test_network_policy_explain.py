@@ -51,9 +51,17 @@ class Asking:
             }
         )
 
-    async def reconcile(self) -> None:
-        """Run the controller until its queue is empty."""
-        settings = Settings(namespace_selectors=(named(self.namespace),))
+    async def put_caller(self, *keys: str, namespace: str = "") -> None:
+        """Create a Pod with these labels of callers."""
+        labels = {L + key: "allowed" for key in keys}
+        await self.client.create(pod(namespace or self.namespace, **labels))
+
+    async def reconcile(self, *peers: str) -> None:
+        """Run the controller until its queue is empty, for this namespace and its peers only.
+
+        Elsewhere it would delete the policies of other tests: it does not serve their Services.
+        """
+        settings = Settings(namespaces=(self.namespace, *peers))
         unit = network_policy(self.client, settings, metrics=Metrics())
         async with running(unit):
             await settled(unit, self.client)
@@ -112,8 +120,10 @@ async def test_each_caller_is_listed_with_its_reason_and_policies(
         from_world_to_ports="[]",
     )
     await asking.client.create(pod(here, app="web"))
-    await asking.client.create(pod(peer, **{f"{L}to-{here}-web-tcp-8080": "allowed"}))
-    await asking.reconcile()
+    await asking.put_caller("to-web-tcp-8080", "to-scrapers")
+    await asking.put_caller(f"to-{here}-web-tcp-8080", namespace=peer)
+    await asking.put_caller(f"to-{here}-web-tcp-8080", f"to-{here}-scrapers", namespace=peer)
+    await asking.reconcile(peer)
     answer = await asking.json()
     assert answer["service"]["selector"] == "app=web"
     assert (answer["service"]["pods"], answer["refusal"], answer["problems"]) == (1, "", [])
@@ -121,10 +131,10 @@ async def test_each_caller_is_listed_with_its_reason_and_policies(
         (c["kind"], c["namespace"], c["label"].removeprefix(L), c["ports"], c["pods"])
         for c in answer["callers"]
     ] == [
-        ("port", here, "to-web-tcp-8080", ["TCP 8080"], 0),
-        ("port", peer, f"to-{here}-web-tcp-8080", ["TCP 8080"], 1),
-        ("alias", here, "to-scrapers", ["TCP 9000-9009"], 0),
-        ("alias", peer, f"to-{here}-scrapers", ["TCP 9000-9009"], 0),
+        ("port", here, "to-web-tcp-8080", ["TCP 8080"], 1),
+        ("port", peer, f"to-{here}-web-tcp-8080", ["TCP 8080"], 2),
+        ("alias", here, "to-scrapers", ["TCP 9000-9009"], 1),
+        ("alias", peer, f"to-{here}-scrapers", ["TCP 9000-9009"], 1),
         ("world", "", "", [], None),
     ]
     because = [c["because"].removeprefix(L) for c in answer["callers"]]
@@ -161,6 +171,7 @@ async def test_each_kind_of_wrong_policy_has_its_own_state(asking: Asking) -> No
         from_old_allowed_ports='[{"port": 1}]',
         from_ends_allowed_ports='[{"port": 2}]',
     )
+    await asking.put_caller("to-web-tcp-8080", "to-old", "to-ends")
     assert states(await asking.json()) == {
         "ingress-to-web-tcp-8080": "foreign",
         "egress-to-web-tcp-8080": "missing",
@@ -256,8 +267,9 @@ async def test_the_configuration_has_the_same_effect_as_in_the_controller(
     )
     assert (answer["callers"], answer["policies"]) == ([], [])
 
-    answer = await with_settings(onlyForMatchingPods=True)
-    assert [policy["state"] for policy in answer["callers"][0]["policies"]] == ["not needed"] * 2
+    for changes, state in (({}, "not needed"), ({"onlyForMatchingPods": False}, "missing")):
+        answer = await with_settings(**changes)
+        assert [policy["state"] for policy in answer["callers"][0]["policies"]] == [state] * 2
 
     pods = {"matchLabels": {"app": "nginx"}}
     ingress = {"namespace": asking.namespace, "podSelector": pods}
@@ -270,6 +282,7 @@ async def test_the_configuration_has_the_same_effect_as_in_the_controller(
 @pytest.mark.soak("commands")
 async def test_the_table_is_written_for_people(asking: Asking) -> None:
     await asking.serve(from_world_to_ports='[{"port": "http"}]', from_x_allowed_ports="1")
+    await asking.put_caller("to-web-tcp-8080")
     await asking.reconcile()
     await asking.client.delete(NETWORK_POLICY, Key(asking.namespace, "egress-to-web-tcp-8080"))
     here = asking.namespace
@@ -277,7 +290,7 @@ async def test_the_table_is_written_for_people(asking: Asking) -> None:
         [f"Service {here}/web selects app=web: 0 pods now"],
         [],
         ["WHO", "IN", "PORT", "PODS", "POLICIES", "BECAUSE OF"],
-        ["to-web-tcp-8080", here, "TCP 8080", "0", "1 of 2 missing", "spec.ports"],
+        ["to-web-tcp-8080", here, "TCP 8080", "1", "1 of 2 missing", "spec.ports"],
         ["everybody", "anywhere", "TCP http", "present", "from-world-to-ports"],
         [f"Labels have the value allowed; they and annotations begin with {L}"],
         [],

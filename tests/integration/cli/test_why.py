@@ -496,8 +496,12 @@ async def test_a_network_policy_names_its_service_its_callers_and_the_reason(
     spec = {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}
     service: JsonObject = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
     await cluster_client.create({**service, "spec": spec})
-    here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    unit = network_policy(cluster_client, Settings(namespace_selectors=(here,)), metrics=Metrics())
+    label = "networking.resources.gardener.cloud/to-web-tcp-8080"
+    labelled = {"name": "caller", "namespace": namespace, "labels": {label: "allowed"}}
+    containers = [{"name": "app", "image": "registry.example/app:1"}]
+    caller: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": labelled}
+    await cluster_client.create({**caller, "spec": {"containers": containers}})
+    unit = network_policy(cluster_client, Settings(namespaces=(namespace,)), metrics=Metrics())
     async with running(unit):
         await settled(unit, cluster_client)
 

@@ -44,6 +44,7 @@ ON: Final[JsonValue] = True
 REAL_ZEROS: Final = {
     "leaderElection.leaderElect",
     "controllers.networkPolicy.enabled",  # enabled in the configuration above
+    "controllers.networkPolicy.onlyForMatchingPods",  # not in the original, so Go never writes it
     "server.webhooks.port",  # any free port
     "server.healthProbes.port",
     "server.metrics.port",

@@ -100,8 +100,9 @@ class NetworkPolicies(OptionalController):
     """The namespaces to serve; all if empty."""
     ingress_controller_selector: IngressControllerSelector | None = None
     """The pods that must reach the backends of Ingresses."""
-    only_for_matching_pods: bool = False
-    """Whether to write policies only to namespaces with a pod that has their label."""
+    only_for_matching_pods: bool = True
+    """Whether to write policies for labelled pods only if their namespace has such a pod, as the
+    original does. Not in the original."""
 
 
 class TokenRequestor(OptionalController):

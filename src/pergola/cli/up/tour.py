@@ -38,6 +38,7 @@ def configuration(*, webhooks: bool) -> "ResourceManagerConfiguration":
             "tokenRequestor": on,
             "networkPolicy": {
                 "enabled": True,
+                "onlyForMatchingPods": False,  # no pod calls the Service
                 "namespaceSelectors": [
                     {"matchLabels": {"kubernetes.io/metadata.name": _NAMESPACE}}
                 ],

@@ -20,7 +20,7 @@ from pergola.controllers.network_policy.names import ALLOWED
 from pergola.controllers.network_policy.service import ServiceView
 from pergola.controllers.network_policy.watches import Watches
 from pergola.kube.errors import Conflict
-from pergola.runtime.controlling.controller import DONE, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.logging import get_logger
 
@@ -54,26 +54,28 @@ class NetworkPolicies:
         service = watches.services.get(key)
         namespace = watches.namespaces.get(Key("", key.namespace))
         if service is None or not service.is_selecting or not watches.handles(namespace):
-            return await self._apply(key, service, plan({}, watches.policies_of(key)))
+            await self._apply(key, service, plan({}, watches.policies_of(key)))
+            return DONE
         peers = watches.peers.of(service)
         intended = intents(service, peers, environment)
         self._report(service, intended)
         policies = self._within_reach(service, desired(service, intended))
         present = watches.policies_of(key)
         kept = [policy for policy in present if peers and is_kept(service, policy)]
-        return await self._apply(key, service, plan(policies, present, kept))
+        await self._apply(key, service, plan(policies, present, kept))
+        seconds = watches.until_unneeded(intended)
+        return DONE if seconds is None else Again(seconds)
 
-    async def _apply(self, key: Key, service: ServiceView | None, planned: Plan) -> Outcome:
+    async def _apply(self, key: Key, service: ServiceView | None, planned: Plan) -> None:
         todo = self._writer.outstanding(planned)
         if todo.is_empty:
-            return DONE
+            return
         failures = await self._writer.apply(key, todo)
         counts = {"put": len(todo.put), "deleted": len(todo.delete), "failed": len(failures)}
         log.info("network policies applied", service=str(key), **counts)
         if service is not None:
             self._report_failures(service, failures)
         _raise(failures)
-        return DONE
 
     def _within_reach(
         self, service: ServiceView, policies: Mapping[Key, JsonObject]

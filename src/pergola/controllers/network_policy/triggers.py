@@ -6,7 +6,7 @@ from typing import Any
 
 from pergola.api.objects import Key
 from pergola.controllers.network_policy.apply import Writer
-from pergola.controllers.network_policy.callers import ANYWHERE
+from pergola.controllers.network_policy.callers import ANYWHERE, Place
 from pergola.controllers.network_policy.intents import Labels
 from pergola.controllers.network_policy.seen import (
     Destination,
@@ -72,9 +72,9 @@ class Triggers:
             return
         new: frozenset[str] = change.new or frozenset()
         for label in new ^ (change.old or frozenset()):
-            if len(callers.by_label.keys((namespace, label))) == (1 if label in new else 0):
-                yield from callers.services.keys((namespace, label))
-                for service in callers.services.keys((ANYWHERE, label)):
+            if len(callers.by_label.keys(Place(namespace, label))) == (1 if label in new else 0):
+                yield from callers.services.keys(Place(namespace, label))
+                for service in callers.services.keys(Place(ANYWHERE, label)):
                     if self.watches.peers.chooses(service, namespace):
                         yield service
 

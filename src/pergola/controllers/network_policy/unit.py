@@ -32,13 +32,16 @@ class Settings:
         ingress_controller: its namespace and the label selector of its pods.
         only_for_matching_pods: whether to write policies for labelled callers only in namespaces
             where a pod has the label.
+        grace: for how many seconds these policies stay after the last such pod disappeared, which
+            may be about to be replaced.
         namespaces: the watched namespaces; all if empty.
     """
 
     workers: int = 5
     namespace_selectors: tuple[JsonObject, ...] = ()
     ingress_controller: tuple[str, JsonObject] | None = None
-    only_for_matching_pods: bool = False
+    only_for_matching_pods: bool = True
+    grace: float = 30.0
     namespaces: tuple[str, ...] = ()
 
 
@@ -56,6 +59,7 @@ def network_policy(
         selectors=tuple(map(_checked, settings.namespace_selectors)),
         ingress_controller=_ingress_controller(settings),
         only_for_matching_pods=settings.only_for_matching_pods,
+        grace=settings.grace,
     )
     writer = Writer(client, watches.policies)
     recorder = Recorder(client, REPORTER, clock=clock)

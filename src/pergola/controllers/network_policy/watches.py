@@ -1,15 +1,16 @@
 """The controller's caches, and lookups in them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from pergola.api.kinds import INGRESS, NAMESPACE, NETWORK_POLICY, SERVICE
+from pergola.api.kinds import INGRESS, NAMESPACE, NETWORK_POLICY, POD, SERVICE
 from pergola.api.objects import JsonObject, Key
-from pergola.controllers.network_policy.callers import Callers
+from pergola.controllers.network_policy.callers import Callers, Place
 from pergola.controllers.network_policy.intents import (
     Backend,
     Environment,
     IngressController,
+    Intent,
 )
 from pergola.controllers.network_policy.istio import Istio
 from pergola.controllers.network_policy.names import SERVICE_NAME, SERVICE_NAMESPACE
@@ -20,6 +21,7 @@ from pergola.controllers.network_policy.seen import (
     SeenPolicy,
     keep_ingress,
     keep_namespace,
+    keep_pod,
     keep_policy,
 )
 from pergola.controllers.network_policy.service import ServiceView, read_service
@@ -57,12 +59,14 @@ class Watches:
         selectors: tuple[JsonObject, ...],
         ingress_controller: IngressController | None,
         only_for_matching_pods: bool,
+        grace: float = 0.0,
     ) -> "Watches":
         """Create the caches; they fill once they run."""
         services = Caches(client, SERVICE, read_service, namespaces=namespaces)
         seen = Cache(client, NAMESPACE, keep_namespace, metadata_only=True)
         labels = f"{SERVICE_NAME},{SERVICE_NAMESPACE}"
         policies = Caches(client, NETWORK_POLICY, keep_policy, namespaces=namespaces, labels=labels)
+        pods = Caches(client, POD, keep_pod, namespaces=namespaces, metadata_only=True)
         ingresses = (
             Caches(client, INGRESS, keep_ingress, namespaces=namespaces)
             if ingress_controller is not None
@@ -72,7 +76,7 @@ class Watches:
             services=services,
             namespaces=seen,
             policies=policies,
-            callers=Callers(client, services, namespaces) if only_for_matching_pods else None,
+            callers=Callers(pods, services, grace) if only_for_matching_pods else None,
             ingresses=ingresses,
             istio=Istio(client, namespaces),
             peers=Peers(services, seen),
@@ -108,6 +112,14 @@ class Watches:
         """Return the policies whose labels name a Service."""
         found = ((key, self.policies.get(key)) for key in self.policies_by_owner.keys(service))
         return {key: policy for key, policy in found if policy is not None}
+
+    def until_unneeded(self, intended: Iterable[Intent]) -> float | None:
+        """Return the seconds until the first intent ends whose last pod disappeared, if any."""
+        if self.callers is None:
+            return None
+        places = [Place(one.peer, one.label) for one in intended if one.label]
+        found = (self.callers.remaining(p) for p in places)
+        return min((seconds for seconds in found if seconds is not None), default=None)
 
     async def environment(self, service: Key) -> Environment:
         """Return the inputs of the decision besides the Service and its peers."""

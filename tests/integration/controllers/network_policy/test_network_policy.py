@@ -398,7 +398,9 @@ async def test_nothing_is_written_without_a_change(site: PolicySite, other: str)
     await site.rest()
     second = network_policy(
         site.recorder,
-        Settings(namespace_selectors=({"matchLabels": site.handled},)),
+        Settings(
+            namespace_selectors=({"matchLabels": site.handled},), only_for_matching_pods=False
+        ),
         metrics=Metrics(),
     )
     async with running(second):
@@ -441,7 +443,7 @@ async def test_only_for_matching_pods_policies_exist_as_long_as_such_pods_do(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
-    await site.start(only_for_matching_pods=True)
+    await site.start(only_for_matching_pods=True, grace=0.0)
     await site.serve(annotations={"namespace_selectors": chosen(team=other)})
     assert await site.rest() == []
     label, peer_label = f"to-{X}", f"to-{site.namespace}-{X}"
@@ -458,6 +460,40 @@ async def test_only_for_matching_pods_policies_exist_as_long_as_such_pods_do(
     unlabelled = {"metadata": {"labels": {L + peer_label: None}}}
     await site.client.patch(POD, Key(other, "caller"), unlabelled)
     await site.names()
+
+
+async def test_only_for_matching_pods_nothing_is_written_while_a_pod_is_replaced(
+    site: PolicySite,
+) -> None:
+    await site.start(only_for_matching_pods=True)
+    await site.serve()
+    for _ in range(2):
+        await site.put_pod("caller", site.namespace, f"to-{X}")
+        await site.names(*pair())
+        await site.rest()
+        await site.delete_pod("caller", site.namespace)
+        assert await site.rest() == []
+    await site.names(*pair())
+
+
+async def test_only_for_matching_pods_a_new_process_keeps_the_policies_of_present_pods(
+    site: PolicySite, other: str
+) -> None:
+    await site.label(other, {PEER: other})
+    await site.start(only_for_matching_pods=True)
+    await site.serve(annotations={"namespace_selectors": chosen(team=other)})
+    await site.put_pod("leaving", site.namespace, f"to-{X}")
+    await site.put_pod("staying", other, f"to-{site.namespace}-{X}")
+    await site.names(*pair(), *peer_pair(site, other))
+    await site.stop()
+    await site.delete_pod("leaving", site.namespace)
+    async with PolicySite(site.client, site.recorder, site.namespace) as again:
+        site.recorder.taken()
+        unit = await again.start(only_for_matching_pods=True)
+        await again.names(*peer_pair(again, other))
+        await settled(unit, site.client)
+        left = await site.client.list(NETWORK_POLICY, site.namespace)
+        assert [Key.of(policy).name for policy in left] == [f"ingress-to-{X}-from-{other}"]
 
 
 async def test_only_for_matching_pods_the_world_needs_no_pod(site: PolicySite, other: str) -> None:

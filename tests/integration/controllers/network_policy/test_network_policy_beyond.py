@@ -138,14 +138,17 @@ async def test_policies_may_select_other_pods_than_the_service(
     assert live["spec"]["podSelector"] == selector
 
 
+@pytest.mark.parametrize("only_for_matching_pods", [False, True])
 async def test_an_instance_for_some_namespaces_reports_those_out_of_its_reach(
-    site: PolicySite, other: str
+    site: PolicySite, other: str, *, only_for_matching_pods: bool
 ) -> None:
     await site.label(other, {PEER: other})
     theirs = {f"{L}service-name": "gone", f"{L}service-namespace": other}
     await site.put_policy("of-another-instance", theirs)
     await site.serve(annotations={"namespace_selectors": chosen(team=other)})
-    await site.start(namespaces=(site.namespace,))
+    await site.put_pod("caller", site.namespace, f"to-{X}")
+    await site.start(namespaces=(site.namespace,), only_for_matching_pods=only_for_matching_pods)
+    # The pods of the other namespace are unknown.
     await site.names(*pair(), f"ingress-to-{X}-from-{other}")
     note = await site.warning("NetworkPolicyNamespaceNotWatched")
     assert note.startswith(f"no NetworkPolicies are written to {other}")
@@ -298,6 +301,7 @@ async def test_the_example_does_what_its_readme_says(
     assert warnings == []
     chosen_by_file = configuration.controllers.network_policy
     assert chosen_by_file.enabled
+    assert not chosen_by_file.only_for_matching_pods
     (selector,) = chosen_by_file.namespace_selectors
     site = PolicySite(lone_client, recorder, "demo-shop")
     site.handled = dict(selector.match_labels)
