@@ -160,6 +160,12 @@ class WorkerSite(ExtensionSite):
         await self.edit({"spec": {"pools": list(pools)}})
         await self.annotate("reconcile")
 
+    async def hibernate(self, *, enabled: bool) -> None:
+        """Put the Shoot to sleep or wake it, and request a run."""
+        self.shoot["spec"]["hibernation"] = {"enabled": enabled}
+        await self.put()
+        await self.annotate("reconcile")
+
     async def until_reconciled(self) -> JsonObject:
         """Wait until one more request was carried out: each run has a later time."""
 

@@ -170,27 +170,38 @@ async def test_an_error_of_aws_is_reported_with_its_code(
     assert len(await site.instances()) == 1
 
 
-async def test_a_shoot_sleeps_and_wakes(site: WorkerSite) -> None:
-    pool = {**site.pool, "maximum": 6}
-    actuator = await site.create_worker(pool)
+async def test_a_shoot_sleeps_is_changed_and_wakes(site: WorkerSite) -> None:
+    one, two, three = site.pools(
+        *(
+            {"name": name, "zones": [ZONES[0]], "minimum": 1, "maximum": 3}
+            for name in ("one", "two", "three")
+        )
+    )
+    actuator = await site.create_worker(one, two)
     async with running(site.unit(actuator)):
         await site.until_reconciled()
 
-        site.shoot["spec"]["hibernation"] = {"enabled": True}
-        await site.put()
-        await site.annotate("reconcile")
+        await site.hibernate(enabled=True)
         await site.until_reconciled()
         assert await site.instances() == {}
-        assert len(await site.names(MACHINE_DEPLOYMENT)) == 3
+        assert len(await site.names(MACHINE_DEPLOYMENT)) == 2
+        await site.until_controller_has(0)
+        await site.controllers.stop()
+
+        await site.change({**one, "volume": {**one["volume"], "encrypted": True}}, three)
+        await site.until_reconciled()
         await site.until_controller_has(0)
 
         await site.scale_controller(1)
-        site.shoot["spec"]["hibernation"] = {"enabled": False}
-        await site.put()
-        await site.annotate("reconcile")
+        await site.controllers.start()
+        await site.hibernate(enabled=False)
         await site.until_reconciled()
 
-    assert len(await site.instances()) == 3
+    assert len(await site.instances()) == 2
+    assert await site.names(MACHINE_DEPLOYMENT) == [
+        f"{site.namespace}-{name}-z1" for name in ("one", "three")
+    ]
+    assert len(await site.names(MACHINE_CLASS)) == 2
 
 
 async def test_machines_of_the_original_are_taken_over(site: WorkerSite, kubeconfig: Path) -> None:
