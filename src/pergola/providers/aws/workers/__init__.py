@@ -7,4 +7,5 @@ block_devices  volumes
 interfaces     network interfaces
 node_template  what the cluster autoscaler reads
 machines       all of them together
+pool_changes   which machines a changed Worker replaces
 """
