@@ -22,7 +22,7 @@ from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.provider_config import read_strict
 from pergola.extensions.workers import Pool, WorkerPlan
-from pergola.extensions.workers.wanted import Wanted, wanted
+from pergola.extensions.workers.desired import DesiredMachines, desired_machines
 from pergola.providers.aws.worker_config import WORKER_CONFIG, WorkerConfig
 from pergola.providers.aws.workers.actuator import AwsWorker
 from pergola.providers.aws.workers.hash_inputs import hashes_written
@@ -101,7 +101,7 @@ def rendered(question: JsonObject) -> JsonObject:
     if findings := list(problems(plan)):
         raise ExtensionError(sentence(findings))
     made = machines(plan)
-    found = wanted(plan, made, AwsWorker.provider, _user_data(question))
+    found = desired_machines(plan, made, AwsWorker.provider, _user_data(question))
     return {
         "machineClasses": _listed(each.machine_class for each in found),
         "secrets": _listed(each.secret for each in found),
@@ -177,7 +177,7 @@ def _listed(objects: Iterable[JsonObject]) -> list[JsonObject]:
     ]
 
 
-def _deployment(machines: Wanted) -> JsonObject:
+def _deployment(machines: DesiredMachines) -> JsonObject:
     """Return the fields that the original keeps of a MachineDeployment."""
     template = machines.template
     node = map_at(template, "nodeTemplate")

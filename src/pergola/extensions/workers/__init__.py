@@ -5,7 +5,7 @@ plan       what a provider renders from, and what it renders
 contract   what a provider implements
 provider   the base class for providers
 
-pool_hash, distribution, wanted, deployments   what the plan asks for; pure
+pool_hash, distribution, desired, deployments   what the plan asks for; pure
 live, rollout                                  what there is, and what is missing
 inputs, writes                                 reads and writes
 reconcile, removal, restoring, updates         runs

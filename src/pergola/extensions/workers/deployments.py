@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.kinds import MACHINE_DEPLOYMENT
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at
-from pergola.extensions.workers.wanted import Wanted
+from pergola.extensions.workers.desired import DesiredMachines
 
 POOL_LABEL: Final = "worker.gardener.cloud/pool"
 WORKER_LABEL: Final = "worker.gardener.cloud/name"
@@ -16,7 +16,7 @@ _READY_SECONDS: Final = 500
 
 
 def machine_deployment(
-    machines: Wanted, worker: JsonObject, live: JsonObject | None, replicas: int
+    machines: DesiredMachines, worker: JsonObject, live: JsonObject | None, replicas: int
 ) -> JsonObject:
     """Return a MachineDeployment; foreign labels and annotations of the live one stay.
 
@@ -61,7 +61,7 @@ def machine_deployment(
 
 
 def replicas_of(
-    machines: Wanted,
+    machines: DesiredMachines,
     live: JsonObject | None,
     *,
     is_hibernated: bool,

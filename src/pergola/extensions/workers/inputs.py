@@ -60,14 +60,14 @@ async def user_data_of(context: Context, obj: JsonObject) -> dict[str, bytes]:
         ExtensionError: a Secret is missing, or has no content for a pool.
         KubeError: the API server refused, or did not answer.
     """
-    wanted = {
+    desired = {
         str(pool.get("name") or ""): map_at(pool, "userDataSecretRef")
         for pool in maps_at(obj, "spec", "pools")
     }
-    secrets = await _secrets(context, {str(each.get("name") or "") for each in wanted.values()})
+    secrets = await _secrets(context, {str(each.get("name") or "") for each in desired.values()})
     return {
         pool: _user_data(pool, reference, secrets, context.namespace)
-        for pool, reference in wanted.items()
+        for pool, reference in desired.items()
     }
 
 

@@ -6,11 +6,21 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
-from pergola.api.objects import GroupVersionKind, JsonObject, labels_of, map_at, maps_at, name_of
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    generation_of,
+    labels_of,
+    map_at,
+    maps_at,
+    name_of,
+)
+from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
 from pergola.extensions.lifecycle.status import upper_first
 from pergola.extensions.workers.deployments import NAME_LABEL
 from pergola.kube.client import Client
+from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.task_group import TaskGroup, gathered
 
@@ -87,12 +97,23 @@ async def read_live(client: Client, namespace: str, kinds: Sequence[GroupVersion
 
 
 async def awaited(
-    context: Context, judge: Callable[[Live], Verdict], kinds: Sequence[GroupVersionKind] = KINDS
+    context: Context,
+    judge: Callable[[Live], Verdict],
+    kinds: Sequence[GroupVersionKind] = KINDS,
+    *,
+    worker: JsonObject | None = None,
 ) -> Verdict:
     """Return the first final verdict about the objects of a namespace.
 
+    Args:
+        worker: whose machines are awaited; a change of it ends the wait.
+
     Returns:
         The last verdict if none is final after five minutes.
+
+    Raises:
+        RequeueAfter: the Worker was changed: the next run begins at once.
+        KubeError: the API server refused, or did not answer.
     """
     client, namespace = context.client, context.namespace
     verdict = judge(await read_live(client, namespace, kinds))
@@ -100,14 +121,26 @@ async def awaited(
         return verdict
     await context.progress(_WAITING_PERCENT, upper_first(verdict.missing))
     caches = {kind: whole_cache(client, kind, namespace) for kind in kinds}
+    beside: list[Cache[JsonObject]] = []
+    if worker is not None:
+        name = select_name(name_of(worker))
+        beside.append(whole_cache(client, GroupVersionKind.of(worker), namespace, fields=name))
+    is_changed = False
 
     def is_final() -> bool:
-        nonlocal verdict
+        nonlocal verdict, is_changed
+        current = [obj for cache in beside for _, obj in cache.items()]
+        is_changed = any(generation_of(obj) != generation_of(worker or {}) for obj in current)
+        if is_changed:
+            return True
         found = {kind: [obj for _, obj in cache.items()] for kind, cache in caches.items()}
         verdict = judge(_live(found))
         return verdict.is_final
 
-    await until(list(caches.values()), is_final)
+    await until([*caches.values(), *beside], is_final)
+    if is_changed:
+        changed = ExtensionError("the Worker was changed while its machines were awaited")
+        raise RequeueAfter(0, changed)
     return verdict
 
 

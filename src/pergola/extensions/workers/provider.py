@@ -6,10 +6,11 @@ from typing import ClassVar, Final, Generic
 from pergola.api.objects import JsonObject
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.health_checks.checks import HealthCheck
-from pergola.extensions.workers import reconcile, removal, restoring
+from pergola.extensions.workers import reconcile, restoring
 from pergola.extensions.workers.contract import WorkerContract
 from pergola.extensions.workers.health import every_node_ready
 from pergola.extensions.workers.pool import C
+from pergola.extensions.workers.removal import remove
 from pergola.extensions.workers.updates import updates_controller
 from pergola.kube.client import Client
 from pergola.manifests import rule
@@ -45,7 +46,7 @@ class WorkerProvider(WorkerContract[C], Generic[C]):
 
     async def delete(self, context: Context, obj: JsonObject) -> None:
         """Delete all machines; return when nothing is left of them."""
-        await removal.delete(self, context, obj)
+        await remove(self, context, obj)
 
     async def force_delete(self, context: Context, obj: JsonObject) -> None:
         """Leave everything: gardenlet deletes the objects, and nobody the machines."""

@@ -30,6 +30,7 @@ from pergola.extensions.workers.deployments import (
     scales,
     wakes_up,
 )
+from pergola.extensions.workers.desired import DesiredMachines, class_names, desired_machines
 from pergola.extensions.workers.inputs import plan_of, user_data_of
 from pergola.extensions.workers.live import (
     KINDS,
@@ -44,7 +45,6 @@ from pergola.extensions.workers.plan import Machines, WorkerPlan
 from pergola.extensions.workers.pool import C
 from pergola.extensions.workers.pool_hash import in_place_hash
 from pergola.extensions.workers.rollout import failed_machines, is_updated, missing, stuck
-from pergola.extensions.workers.wanted import Wanted, class_names, wanted
 from pergola.health.times import read_time
 from pergola.kube.client import Client
 from pergola.runtime.logging import get_logger
@@ -78,7 +78,7 @@ async def reconcile(provider: WorkerContract[C], context: Context, obj: JsonObje
     pools = [pool.raw for pool in plan.pools]
     await deploy(context, obj, desired, live, is_hibernated=is_hibernated, autoscaled=scales(pools))
     await _save_deployments(context, obj, desired)
-    await _wait_until_running(provider, context, desired, is_hibernated=is_hibernated)
+    await _wait_until_running(provider, context, obj, desired, is_hibernated=is_hibernated)
     status = await _in_place_status(context, obj, plan, desired)
     await _clean_up(provider, context, desired)
     if is_hibernated:
@@ -88,7 +88,7 @@ async def reconcile(provider: WorkerContract[C], context: Context, obj: JsonObje
 
 async def rendered(
     provider: WorkerContract[C], context: Context, plan: WorkerPlan[C], obj: JsonObject
-) -> tuple[Machines, list[Wanted]]:
+) -> tuple[Machines, list[DesiredMachines]]:
     """Return the machines of a plan.
 
     Raises:
@@ -102,12 +102,12 @@ async def rendered(
 
 def _render(
     provider: WorkerContract[C], plan: WorkerPlan[C], user_data: Mapping[str, bytes]
-) -> tuple[Machines, list[Wanted]]:
+) -> tuple[Machines, list[DesiredMachines]]:
     machines = provider.render(plan)
-    return machines, wanted(plan, machines, provider.provider, user_data)
+    return machines, desired_machines(plan, machines, provider.provider, user_data)
 
 
-async def deploy_classes(context: Context, desired: Sequence[Wanted]) -> None:
+async def deploy_classes(context: Context, desired: Sequence[DesiredMachines]) -> None:
     """Write MachineClasses and their Secrets, as far as they differ."""
     classes, secrets = await together(
         writes.classes_in(context.client, context.namespace),
@@ -119,7 +119,7 @@ async def deploy_classes(context: Context, desired: Sequence[Wanted]) -> None:
 async def deploy(
     context: Context,
     worker: JsonObject,
-    desired: Sequence[Wanted],
+    desired: Sequence[DesiredMachines],
     live: Sequence[JsonObject],
     *,
     is_hibernated: bool,
@@ -142,7 +142,7 @@ async def deploy(
     writes.wait_for_deletion(MACHINE_DEPLOYMENT, names, by_name)
     is_waking_up = not is_hibernated and wakes_up(live)
 
-    async def one(machines: Wanted) -> None:
+    async def one(machines: DesiredMachines) -> None:
         current = by_name.get(machines.name)
         replicas = replicas_of(
             machines,
@@ -166,7 +166,9 @@ async def scale_controller(client: Client, namespace: str, replicas: int) -> Non
         await client.patch(DEPLOYMENT, key, {"spec": {"replicas": replicas}})
 
 
-async def _save_deployments(context: Context, obj: JsonObject, desired: Sequence[Wanted]) -> None:
+async def _save_deployments(
+    context: Context, obj: JsonObject, desired: Sequence[DesiredMachines]
+) -> None:
     """Tell the caller which MachineDeployments there are, before they are complete.
 
     It starts the cluster autoscaler, and waits for a time later than the last one.
@@ -188,14 +190,15 @@ async def _save_deployments(context: Context, obj: JsonObject, desired: Sequence
 async def _wait_until_running(
     provider: WorkerContract[C],
     context: Context,
-    desired: Sequence[Wanted],
+    worker: JsonObject,
+    desired: Sequence[DesiredMachines],
     *,
     is_hibernated: bool,
 ) -> None:
-    """Wait until the wanted machines run, or until none does if the Shoot is hibernated.
+    """Wait until the desired machines run, or until none does if the Shoot is hibernated.
 
     Raises:
-        ExtensionError: machines failed, or the time is over.
+        ExtensionError: machines failed, the Worker was changed, or the time is over.
     """
     seen = Live({})
     names = [each.name for each in desired]
@@ -208,7 +211,7 @@ async def _wait_until_running(
 
     needs_machines = any(each.is_manual for each in desired)
     kinds = KINDS if needs_machines else (MACHINE_DEPLOYMENT, MACHINE_SET)
-    verdict = await awaited(context, judge, kinds)
+    verdict = await awaited(context, judge, kinds, worker=worker)
     if verdict.is_good:
         return
     await _restart_if_stuck(context, seen)
@@ -243,7 +246,7 @@ async def _restart_if_stuck(context: Context, live: Live) -> None:
 
 
 async def _in_place_status(
-    context: Context, obj: JsonObject, plan: WorkerPlan[C], desired: Sequence[Wanted]
+    context: Context, obj: JsonObject, plan: WorkerPlan[C], desired: Sequence[DesiredMachines]
 ) -> Status:
     """Return the hashes of pools that have been updated in place, which the caller compares."""
     current = map_at(obj, "status", "inPlaceUpdates", "workerPoolToHashMap")
@@ -262,7 +265,7 @@ async def _in_place_status(
 
 
 async def _clean_up(
-    provider: WorkerContract[C], context: Context, desired: Sequence[Wanted]
+    provider: WorkerContract[C], context: Context, desired: Sequence[DesiredMachines]
 ) -> None:
     """Delete what no pool needs any more: a MachineClass only once no Machine names it.
 
@@ -281,10 +284,10 @@ async def _clean_up(
     if unwanted and await _is_running(client, namespace):
         await _wait_until_gone(provider, context, {name_of(each) for each in unwanted})
     by_name = {name_of(each): each for each in classes}
-    wanted_classes = class_names(desired)
-    used = wanted_classes
-    if leftover := {name_of(each) for each in writes.unused(by_name, wanted_classes)}:
-        used = wanted_classes | await _used_classes(context, leftover)
+    desired_classes = class_names(desired)
+    used = desired_classes
+    if leftover := {name_of(each) for each in writes.unused(by_name, desired_classes)}:
+        used = desired_classes | await _used_classes(context, leftover)
         await writes.delete_all(client, MACHINE_CLASS, writes.unused(by_name, used))
     await writes.delete_all(client, SECRET, writes.unused(secrets, used))
 

@@ -32,7 +32,7 @@ _FINALIZERS: Final = frozenset(
 """The finalizers with which machine-controller-manager keeps credentials that it needs."""
 
 
-async def delete(provider: WorkerContract[C], context: Context, obj: JsonObject) -> None:
+async def remove(provider: WorkerContract[C], context: Context, obj: JsonObject) -> None:
     """Delete all machines, and return when neither they nor anything about them is left.
 
     A MachineClass stays as long as there is any Machine, because machine-controller-manager needs

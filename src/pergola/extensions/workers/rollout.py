@@ -1,4 +1,4 @@
-"""Whether the wanted machines run, and what is missing (spec 31 §5 steps 8 and 9)."""
+"""Whether the desired machines run, and what is missing (spec 31 §5 steps 8 and 9)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +14,8 @@ from pergola.api.objects import (
     name_of,
 )
 from pergola.extensions.workers.deployments import current_replicas
+from pergola.extensions.workers.desired import DesiredMachines
 from pergola.extensions.workers.live import Live, class_of
-from pergola.extensions.workers.wanted import Wanted
 from pergola.health.times import read_time
 
 _FINALIZER: Final = "machine.sapcloud.io/machine-controller-manager"
@@ -47,9 +47,9 @@ def failed_machines(live: Live, deployments: Iterable[str], *, operation: str = 
     return f"machine(s) failed: {'; '.join(reasons)}" if reasons else ""
 
 
-def missing(wanted: Sequence[Wanted], live: Live, *, is_hibernated: bool) -> str:
+def missing(desired: Sequence[DesiredMachines], live: Live, *, is_hibernated: bool) -> str:
     """Return a sentence about what is not finished yet; empty if everything is."""
-    counts = [_Counts.of(each, live) for each in wanted]
+    counts = [_Counts.of(each, live) for each in desired]
     awake = sum(count.replicas for count in counts)
     if is_hibernated:
         return f"{awake} machine(s) are not hibernated yet" if awake else ""
@@ -67,13 +67,12 @@ def missing(wanted: Sequence[Wanted], live: Live, *, is_hibernated: bool) -> str
         return f"{old} old machine(s) are being updated"
     if updated == awake and not unhealthy and (not unavailable or unavailable <= preserved):
         return ""
-    desired = sum(count.desired for count in counts)
+    asked = sum(count.desired for count in counts)
     available = sum(count.available for count in counts)
-    if not unavailable and available == desired and updated < awake:
+    if not unavailable and available == asked and updated < awake:
         return f"{awake - updated} old machine(s) are being drained and terminated"
     text = (
-        f"{available} of {desired} machine(s) are available, {updated} updated, "
-        f"{unavailable} pending"
+        f"{available} of {asked} machine(s) are available, {updated} updated, {unavailable} pending"
     )
     if preserved:
         text += f", {preserved} failed and preserved"
@@ -92,12 +91,12 @@ def stuck(live: Live, now: datetime) -> str:
     return ""
 
 
-def is_updated(pool: str, wanted: Sequence[Wanted], live: Live) -> bool:
+def is_updated(pool: str, desired: Sequence[DesiredMachines], live: Live) -> bool:
     """Return whether no machine of a pool waits for its update."""
     return all(
         number(live.deployments.get(each.name, {}), "updatedReplicas")
         >= number(live.deployments.get(each.name, {}), "replicas")
-        for each in wanted
+        for each in desired
         if each.pool == pool
     )
 
@@ -126,18 +125,18 @@ class _Counts:
     problem: str = ""
 
     @classmethod
-    def of(cls, wanted: Wanted, live: Live) -> "_Counts":
-        deployment = live.deployments.get(wanted.name, {})
+    def of(cls, desired: DesiredMachines, live: Live) -> "_Counts":
+        deployment = live.deployments.get(desired.name, {})
         unselected = being_updated = 0
-        if wanted.is_manual:
-            for old in _old_sets(wanted, live):
+        if desired.is_manual:
+            for old in _old_sets(desired, live):
                 unselected += number(old, "replicas")
                 being_updated += sum(
                     1 for machine in live.machines_of(name_of(old)) if _is_being_updated(machine)
                 )
         return cls(
-            name=wanted.name,
-            has_set=_has_set(wanted.name, wanted.class_name, live),
+            name=desired.name,
+            has_set=_has_set(desired.name, desired.class_name, live),
             desired=current_replicas(deployment),
             replicas=number(deployment, "replicas"),
             updated=number(deployment, "updatedReplicas"),
@@ -178,8 +177,8 @@ def _has_set(deployment: str, class_name: str, live: Live) -> bool:
     return any(class_of(each) == class_name for each in live.sets_of(deployment))
 
 
-def _old_sets(wanted: Wanted, live: Live) -> Iterator[JsonObject]:
-    return (each for each in live.sets_of(wanted.name) if class_of(each) != wanted.class_name)
+def _old_sets(desired: DesiredMachines, live: Live) -> Iterator[JsonObject]:
+    return (each for each in live.sets_of(desired.name) if class_of(each) != desired.class_name)
 
 
 def _is_being_updated(machine: JsonObject) -> bool:

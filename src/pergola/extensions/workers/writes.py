@@ -15,7 +15,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
-from pergola.extensions.workers.wanted import PURPOSE, Wanted
+from pergola.extensions.workers.desired import PURPOSE, DesiredMachines
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.patches import merge_patch
@@ -54,7 +54,7 @@ async def secrets_in(client: Client, namespace: str) -> dict[str, JsonObject]:
 
 async def write_classes(
     client: Client,
-    wanted: Sequence[Wanted],
+    desired: Sequence[DesiredMachines],
     classes: Mapping[str, JsonObject],
     secrets: Mapping[str, JsonObject],
 ) -> None:
@@ -68,11 +68,11 @@ async def write_classes(
         RequeueAfter: one of them is still being deleted.
         KubeError: the API server refused, or did not answer.
     """
-    names = [one.class_name for one in wanted]
+    names = [one.class_name for one in desired]
     wait_for_deletion(SECRET, names, secrets)
     wait_for_deletion(MACHINE_CLASS, names, classes)
-    await each_of(wanted, lambda one: _write(client, SECRET, one.secret, secrets))
-    await each_of(wanted, lambda one: _write(client, MACHINE_CLASS, one.machine_class, classes))
+    await each_of(desired, lambda one: _write(client, SECRET, one.secret, secrets))
+    await each_of(desired, lambda one: _write(client, MACHINE_CLASS, one.machine_class, classes))
 
 
 async def write_deployment(client: Client, desired: JsonObject, live: JsonObject | None) -> None:

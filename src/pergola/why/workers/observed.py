@@ -16,9 +16,9 @@ from pergola.api.objects import (
 )
 from pergola.extension_api.kinds import GROUP, VERSION
 from pergola.extensions.workers.deployments import NAME_LABEL, POOL_LABEL
+from pergola.extensions.workers.desired import NODE_ZONE
 from pergola.extensions.workers.live import Live, class_of
 from pergola.extensions.workers.rollout import number
-from pergola.extensions.workers.wanted import NODE_ZONE
 from pergola.why.answer import Statement, Topic
 from pergola.why.reading import Reader
 

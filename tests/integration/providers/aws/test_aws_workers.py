@@ -245,6 +245,16 @@ async def test_a_shoot_keeps_its_machines_on_another_seed(site: WorkerSite) -> N
     assert await site.instances() == instances
 
 
+async def test_a_changed_worker_is_not_awaited(site: WorkerSite) -> None:
+    [pool] = site.pools({"zones": [ZONES[0]], "minimum": 1, "maximum": 1})
+    await site.controllers.stop()
+    actuator = await site.create_worker(pool)
+    async with running(site.unit(actuator)):
+        await site.until(lambda worker: "machineDeployments" in worker.get("status", {}))
+        await site.change({**pool, "minimum": 2, "maximum": 2})
+        await site.until(lambda worker: worker["status"]["machineDeployments"][0]["minimum"] == 2)
+
+
 @pytest.mark.parametrize("kind", [MACHINE_DEPLOYMENT, MACHINE_CLASS])
 async def test_what_is_being_deleted_is_not_taken_for_new(
     site: WorkerSite, kind: GroupVersionKind

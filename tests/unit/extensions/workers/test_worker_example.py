@@ -10,7 +10,7 @@ from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extensions.loading import load_actuator
 from pergola.extensions.provider_config import read_strict
 from pergola.extensions.workers import Pool, WorkerPlan, WorkerProvider
-from pergola.extensions.workers.wanted import Wanted, wanted
+from pergola.extensions.workers.desired import DesiredMachines, desired_machines
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "worker" / "nimbus_workers.py"
 
@@ -35,7 +35,7 @@ def plan(provider: WorkerProvider[Any], **config: bool) -> WorkerPlan[Any]:
         "nodeTemplate": {"capacity": {"cpu": "2"}},
         "nodeAgentSecretName": "agent-1",
     }
-    value = {
+    value: JsonObject = {
         "apiVersion": provider.config_gvk.api_version,
         "kind": provider.config_gvk.kind,
         **config,
@@ -52,9 +52,11 @@ def plan(provider: WorkerProvider[Any], **config: bool) -> WorkerPlan[Any]:
     )
 
 
-def machines(provider: WorkerProvider[Any], **config: bool) -> list[Wanted]:
+def machines(provider: WorkerProvider[Any], **config: bool) -> list[DesiredMachines]:
     found = plan(provider, **config)
-    return wanted(found, provider.render(found), provider.provider, {"pool": b"#!/bin/sh"})
+    return desired_machines(
+        found, provider.render(found), provider.provider, {"pool": b"#!/bin/sh"}
+    )
 
 
 def test_it_renders_a_class_in_each_zone(provider: WorkerProvider[Any]) -> None:

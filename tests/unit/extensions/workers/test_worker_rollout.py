@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
+from pergola.extensions.workers.desired import DesiredMachines
 from pergola.extensions.workers.live import Live
 from pergola.extensions.workers.rollout import failed_machines, is_updated, missing, stuck
-from pergola.extensions.workers.wanted import Wanted
 
 NAME: Final = "shoot-pool-z1"
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,8 +25,8 @@ RUNNING: Final[dict[str, Any]] = {
 }
 
 
-def wanted(*, is_manual: bool = False) -> Wanted:
-    return Wanted(
+def wanted(*, is_manual: bool = False) -> DesiredMachines:
+    return DesiredMachines(
         name=NAME,
         class_name=f"{NAME}-new",
         pool="pool",

@@ -12,9 +12,9 @@ from pergola.extensions.workers.deployments import (
     scales,
     wakes_up,
 )
+from pergola.extensions.workers.desired import DesiredMachines, desired_machines
 from pergola.extensions.workers.pool_hash import in_place_hash
 from pergola.extensions.workers.restoring import machine_states
-from pergola.extensions.workers.wanted import Wanted, wanted
 from pergola.providers.aws.workers.actuator import AwsWorker
 from pergola.providers.aws.workers.machines import machines
 from tests.support.aws.machines import machine_fact, machine_facts
@@ -23,10 +23,10 @@ DUPLICATE: Final = "raw providerConfig: a field twice, Kubernetes 1.33"
 MADE: Final = [fact for fact in machine_facts() if "machineDeployments" in fact["output"]]
 
 
-def desired(question: JsonObject) -> list[Wanted]:
+def desired(question: JsonObject) -> list[DesiredMachines]:
     plan = plan_of(question)
     user_data = {pool.name: b"data" for pool in plan.pools}
-    return wanted(plan, machines(plan), AwsWorker.provider, user_data)
+    return desired_machines(plan, machines(plan), AwsWorker.provider, user_data)
 
 
 def deployments(question: JsonObject) -> list[JsonObject]:

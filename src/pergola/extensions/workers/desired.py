@@ -40,7 +40,7 @@ _AUTOSCALER: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DesiredMachines:
     """The machines of a pool in one zone.
 
     Attributes:
@@ -84,9 +84,9 @@ class Wanted:
         return entry
 
 
-def wanted(
+def desired_machines(
     plan: WorkerPlan[C], machines: Machines, provider: str, user_data: Mapping[str, bytes]
-) -> list[Wanted]:
+) -> list[DesiredMachines]:
     """Return the machines of all pools and zones, in order.
 
     Args:
@@ -105,7 +105,7 @@ def wanted(
 
 def _of_pool(
     plan: WorkerPlan[C], pool: Pool[C], rendered: PoolMachines, provider: str, user_data: bytes
-) -> Iterator[Wanted]:
+) -> Iterator[DesiredMachines]:
     digits = pool_hash(pool, plan.shoot.raw, rendered.hash_inputs)
     count = len(rendered.zones)
     settings = map_at(pool.raw, "machineControllerManager")
@@ -114,7 +114,7 @@ def _of_pool(
         name = f"{plan.technical_id}-{pool.name}-z{index + 1}"
         class_name = f"{name}-{digits}"
         meta: JsonObject = {"name": class_name, "namespace": plan.namespace}
-        yield Wanted(
+        yield DesiredMachines(
             name=name,
             class_name=class_name,
             pool=pool.name,
@@ -215,6 +215,6 @@ def _as_written(value: JsonValue) -> JsonValue:
     return value
 
 
-def class_names(machines: Sequence[Wanted]) -> set[str]:
+def class_names(machines: Sequence[DesiredMachines]) -> set[str]:
     """Return the names of the MachineClasses, which are also those of their Secrets."""
     return {each.class_name for each in machines}
