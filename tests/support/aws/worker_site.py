@@ -33,7 +33,7 @@ from tests.support.aws.machines import machine_fact
 from tests.support.machine_controllers import MachineControllers
 
 WORKER: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Worker")
-PATIENCE: Final = 90.0
+PATIENCE: Final = 240.0
 _ZONES: Final = ("a", "b", "c")
 _FACT: Final = "base"
 _USER_DATA: Final = base64.b64decode(
