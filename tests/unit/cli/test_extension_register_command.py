@@ -18,6 +18,7 @@ AWS = (
     "pergola.providers.aws.backup:AwsBackupBucket",
     "pergola.providers.aws.backup:AwsBackupEntry",
     "pergola.providers.aws.control_plane.actuator:AwsControlPlane",
+    "pergola.providers.aws.workers.actuator:AwsWorker",
 )
 IMAGE = "registry.example/pergola@sha256:" + "0" * 64
 REFERENCE = "registry.example/charts/cilium:v1"
@@ -55,6 +56,7 @@ def test_all_kinds_of_an_extension_are_registered_together(
         {"kind": "BackupBucket", "type": "aws"},
         {"kind": "BackupEntry", "type": "aws"},
         {"kind": "ControlPlane", "type": "aws"},
+        {"kind": "Worker", "type": "aws"},
     ]
 
 
