@@ -431,7 +431,7 @@ def _cluster(
 
 
 def _written(value: JsonObject, style: str) -> str:
-    """Return a config as somebody may have written it: an API server keeps blanks and order."""
+    """Return a config with other blanks and another order of fields, which an API server keeps."""
     if style == "reversed":
         return json.dumps(_reversed(value), separators=(",", ":"))
     if style == "indented":

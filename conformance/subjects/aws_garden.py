@@ -1,6 +1,5 @@
 """Objects of the garden on AWS: the verdict of admission, and the flavors of images."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,24 +11,19 @@ from conformance.documents import client_of
 from conformance.oracles import Answer
 from conformance.questions import collected
 from conformance.strategies.aws_garden import FLAVORS, OBJECTS
-from conformance.subjects.aws_verdicts import OfAws
+from conformance.subjects.aws_verdicts import OfAws, reviewed
 from pergola.admission.draft import Draft
-from pergola.admission.review import GroupVersionResource, Request, Verdict
-from pergola.admission.webhook import Webhook
+from pergola.admission.review import Verdict
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     JsonValue,
     deletion_timestamp_of,
     map_at,
     maps_at,
-    name_of,
-    namespace_of,
 )
 from pergola.extensions.garden import Garden
 from pergola.providers.aws.admission.webhooks import admission_webhooks
 
-_PLURALS: Final = {"WorkloadIdentity": "workloadidentities"}
 _ABSENT: Final = "absent"
 
 
@@ -109,27 +103,10 @@ class AwsImageFlavors(OfAws):
 
 def verdict_of(question: JsonObject, webhook: str) -> Verdict:
     """Return the verdict of the webhook with this name, or of the one for Secrets."""
-    obj, old = question["object"], question.get("old")
-    gvk = GroupVersionKind.of(obj)
-    plural = _PLURALS.get(gvk.kind, f"{gvk.kind.lower()}s")
-    request = Request(
-        uid="1",
-        operation="CREATE" if old is None else "UPDATE",
-        kind=gvk,
-        resource=GroupVersionResource(gvk.group, gvk.version, plural),
-        namespace=namespace_of(obj),
-        name=name_of(obj),
-        object=obj,
-        old_object=old,
-    )
     garden = Garden(client_of(question.get("others") or ()))
     served = {each.short_name: each for each in admission_webhooks(garden)}
-    return asyncio.run(_awaited(served["secrets" if gvk.kind == "Secret" else webhook], request))
-
-
-async def _awaited(webhook: Webhook, request: Request) -> Verdict:
-    verdict = webhook.handler(request)
-    return verdict if isinstance(verdict, Verdict) else await verdict
+    is_secret = question["object"].get("kind") == "Secret"
+    return reviewed(served["secrets" if is_secret else webhook], question)
 
 
 def _note(question: JsonObject) -> str:

@@ -1,13 +1,19 @@
 """The base of subjects about the extension for AWS."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
 from conformance.comparison import Difference, refusals
 from conformance.oracles import AWS, Answer, OracleModule
+from pergola.admission.review import GroupVersionResource, Request, Verdict
+from pergola.admission.webhook import Webhook
 from pergola.api.field_errors import Cause
-from pergola.api.objects import JsonValue
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, name_of, namespace_of
+
+_PLURALS: Final = {"WorkloadIdentity": "workloadidentities"}
 
 
 class OfAws:
@@ -53,6 +59,34 @@ def compared(
     )
     for each in found:
         yield msgspec.structs.replace(each, path=each.path + note)
+
+
+def reviewed(webhook: Webhook, question: JsonObject, *, peer: str = "") -> Verdict:
+    """Return the verdict of a webhook about the `object` of a question, and its `old` state.
+
+    Args:
+        peer: the address that asks.
+    """
+    obj, old = question["object"], question.get("old")
+    gvk = GroupVersionKind.of(obj)
+    plural = _PLURALS.get(gvk.kind, f"{gvk.kind.lower()}s")
+    request = Request(
+        uid="1",
+        operation="CREATE" if old is None else "UPDATE",
+        kind=gvk,
+        resource=GroupVersionResource(gvk.group, gvk.version, plural),
+        namespace=namespace_of(obj),
+        name=name_of(obj),
+        object=obj,
+        old_object=old,
+        peer=peer,
+    )
+    return asyncio.run(_awaited(webhook, request))
+
+
+async def _awaited(webhook: Webhook, request: Request) -> Verdict:
+    verdict = webhook.handler(request)
+    return verdict if isinstance(verdict, Verdict) else await verdict
 
 
 def _relative(field: str, under: str) -> str:

@@ -1,6 +1,5 @@
 """Compares how the webhooks of AWS change objects, on the seed and in Shoots."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -12,16 +11,14 @@ from hypothesis.strategies import SearchStrategy
 from conformance.comparison import Difference, differences
 from conformance.oracles import Answer
 from conformance.strategies.aws_webhooks import some_object, table
-from conformance.subjects.aws_verdicts import OfAws
-from pergola.admission.review import GroupVersionResource, Request, Verdict
+from conformance.subjects.aws_verdicts import OfAws, reviewed
+from pergola.admission.review import Verdict
 from pergola.admission.webhook import Webhook
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     JsonValue,
     Key,
-    name_of,
-    namespace_of,
 )
 from pergola.bundle.image_vector import ImageVector
 from pergola.extension_api.cluster import Cluster
@@ -33,7 +30,6 @@ from pergola.providers.aws import control_plane
 from pergola.providers.aws.control_plane.webhooks import AwsWebhooks, EtcdStorage
 from pergola.resource_manager.webhooks.explanation import applied
 
-_PLURALS: Final = {"OperatingSystemConfig": "operatingsystemconfigs"}
 _PEER: Final = "10.0.0.1"
 
 
@@ -77,22 +73,7 @@ def answer_to(question: JsonObject, *, peer: str = _PEER) -> Verdict:
     Args:
         peer: the address of the API server that asks.
     """
-    obj, old = question["object"], question.get("old")
-    gvk = GroupVersionKind.of(obj)
-    plural = _PLURALS.get(gvk.kind, f"{gvk.kind.lower()}s")
-    request = Request(
-        uid="1",
-        operation="CREATE" if old is None else "UPDATE",
-        kind=gvk,
-        resource=GroupVersionResource(gvk.group, gvk.version, plural),
-        namespace=namespace_of(obj),
-        name=name_of(obj),
-        object=obj,
-        old_object=old,
-        peer=peer,
-    )
-    webhook = webhooks_for(question)[question["webhook"]]
-    return asyncio.run(_awaited(webhook, request))
+    return reviewed(webhooks_for(question)[question["webhook"]], question, peer=peer)
 
 
 def webhooks_for(question: JsonObject) -> dict[str, Webhook]:
@@ -113,11 +94,6 @@ def webhooks_for(question: JsonObject) -> dict[str, Webhook]:
     etcd = EtcdStorage(given.get("className") or "", given.get("capacity") or "10Gi")
     seed = Seed(cast("Client", _Objects(objects)), access)
     return {each.short_name: each for each in AwsWebhooks(seed, _images(), etcd).all()}
-
-
-async def _awaited(webhook: Webhook, request: Request) -> Verdict:
-    verdict = webhook.handler(request)
-    return verdict if isinstance(verdict, Verdict) else await verdict
 
 
 class _Objects:

@@ -27,10 +27,10 @@ from pergola.resource_manager.controllers.csr_approver.judge import KUBELET_SERV
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import definition, serve
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient
 from tests.support.certificate_requests import new_key, request_pem, signing_request
+from tests.support.machine_controllers import serve_machines
 from tests.support.service_accounts import until_allowed
 
 CLUSTER_ROLE_BINDING: Final = CLUSTER_ROLE._replace(kind="ClusterRoleBinding")
@@ -154,10 +154,12 @@ class Site:
         labels = {"node": self.name if node is None else node}
         metadata = {"name": name or self.name, "namespace": self.namespace, "labels": labels}
         machine = {"apiVersion": MACHINE.api_version, "kind": MACHINE.kind, "metadata": metadata}
-        if addresses:
-            reported = [{"type": "InternalIP", "address": address} for address in addresses]
-            machine["status"] = {"addresses": reported}
-        return await self.client.create(machine)
+        created = await self.client.create(machine)
+        if not addresses:
+            return created
+        reported = [{"type": "InternalIP", "address": address} for address in addresses]
+        created["status"] = {"addresses": reported}
+        return await self.client.update(created, subresource="status")
 
     async def ask(
         self,
@@ -252,13 +254,9 @@ async def certificate_site(
         recorder.label = f"site={name}"
         site = Site(client, recorder, config, namespace, name)
         stack.push_async_callback(_leave, client, name)
-        await _serve_machines(client)
+        await serve_machines(client)
         await _let_ask(site)
         yield site
-
-
-async def _serve_machines(client: Client) -> None:
-    await serve(client, definition(MACHINE))
 
 
 async def _let_ask(site: Site) -> None:

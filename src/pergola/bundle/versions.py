@@ -12,7 +12,7 @@ from pergola.bundle.errors import BundleError
 
 _Identifiers: TypeAlias = tuple[tuple[int, int, str], ...]
 
-_NUMBER: Final = r"\d{1,9}"
+_NUMBER: Final = "[0-9]{1,9}"
 _PART: Final = rf"(?:{_NUMBER}|[xX*])"
 _SUFFIX: Final = r"(?:-(?P<prerelease>[0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?"
 _VERSION: Final = re.compile(

@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 
 from pergola.admission.webhook import Webhook
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.extension_api.cluster import Cluster
+from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extension_api.errors import ExtensionError
 from pergola.extension_api.kinds import GROUP, VERSION
 from pergola.extensions.garden import Garden
 from pergola.extensions.health_checks.checks import HealthCheck
@@ -45,6 +46,19 @@ class Context:
     clock: Clock
     progress: Callable[[int, str], Awaitable[None]]
     save: Callable[[Status], Awaitable[None]]
+
+    def shoot_of(self, obj: JsonObject) -> tuple[Cluster, Shoot]:
+        """Return the Cluster and the Shoot of a resource.
+
+        Raises:
+            ExtensionError: it has none.
+        """
+        if self.cluster is None or self.cluster.shoot is None:
+            raise ExtensionError(
+                f"{obj.get('kind')} {Key.of(obj)} belongs to no Shoot: "
+                f"Cluster {self.namespace} has none"
+            )
+        return self.cluster, self.cluster.shoot
 
 
 class Actuator(ABC):

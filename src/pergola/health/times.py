@@ -1,7 +1,7 @@
 """Points in time in live objects."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 _DATE: Final = r"\d{4}-\d{2}-\d{2}"
@@ -14,6 +14,8 @@ def read_time(value: object) -> datetime | None:
     if not isinstance(value, str) or _RFC3339.fullmatch(value) is None:
         return None
     try:
-        return datetime.fromisoformat(value)
-    except ValueError:  # the right format, but no such day or hour
+        time = datetime.fromisoformat(value)
+        time.astimezone(UTC)  # callers compare and print times in UTC
+    except (ValueError, OverflowError):  # the right format, but no such day, hour or year
         return None
+    return time

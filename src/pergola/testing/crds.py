@@ -1,6 +1,7 @@
 """CustomResourceDefinitions in a test cluster: Pergola's, and open ones for other kinds."""
 
 import asyncio
+import json
 
 from pergola.api.bastion_v1alpha1 import bastion_crd
 from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
@@ -12,8 +13,8 @@ from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.api.schema import Object, crd
 from pergola.garden.components.definitions import GROUPS, load
 from pergola.kube.client import Client
-from pergola.kube.errors import ApiError, NotFound, UnknownKind
-from pergola.resource_manager.controllers.managed_resource.definitions import set_up_storage
+from pergola.kube.definitions import set_up_storage
+from pergola.kube.errors import ApiError, UnknownKind
 from pergola.testing.waiting import PATIENCE, until_gone
 
 
@@ -112,14 +113,33 @@ async def install_kinds(client: Client, *kinds: type[Object]) -> None:
 
 
 async def serve(client: Client, *definitions: JsonObject) -> None:
-    """Apply the CustomResourceDefinitions that do not exist; return when their kinds are served."""
+    """Apply the CustomResourceDefinitions that do not exist; return when their kinds are served.
+
+    Raises:
+        AssertionError: Another definition of a kind exists: what a test finds would depend on the
+            tests before it.
+    """
     for definition in definitions:
-        try:
-            await client.get(CRD, Key("", name_of(definition)))
-        except NotFound:
+        live = await client.find(CRD, Key("", name_of(definition)))
+        if live is None:
             await client.apply(definition, manager="pergola-testing", force=True)
+        elif _defined(live) != _defined(definition):
+            raise AssertionError(f"{name_of(definition)} is already defined otherwise")
     for definition in definitions:
         await served(client, gvk_of(definition))
+
+
+def _defined(crd: JsonObject) -> list[tuple[str, bool, bool, int]]:
+    """Return the versions of a kind: name, served, subresource `status`, size of the schema."""
+    return [
+        (
+            version["name"],
+            version["served"],
+            "status" in map_at(version, "subresources"),
+            len(json.dumps(map_at(version, "schema"))),
+        )
+        for version in maps_at(crd, "spec", "versions")
+    ]
 
 
 async def delete_definition(client: Client, key: Key) -> None:

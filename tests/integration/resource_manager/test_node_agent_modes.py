@@ -24,7 +24,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
     POOL_LABEL,
     ClusterLookups,
 )
-from pergola.testing.crds import definition, serve
+from tests.support.machine_controllers import serve_machines
 
 Mode = Literal["node mode", "machine mode"]
 Condition = Literal["always", "with a machine", "with a node", "never"]
@@ -90,7 +90,7 @@ class Site:
         self.lookups = ClusterLookups(client, client, namespace if self.is_machine_mode else "")
 
     async def prepare(self) -> None:
-        await serve(self.client, definition(MACHINE))
+        await serve_machines(self.client)
         osc = dump(
             {"spec": {"files": [{"content": {"secretRef": {"name": f"named-{self.node}"}}}]}}
         )

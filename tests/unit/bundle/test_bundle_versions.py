@@ -45,7 +45,9 @@ def test_a_version_can_be_written_in_several_ways(text: str, same: str) -> None:
     assert Version.parse(text) == Version.parse(same)
 
 
-@pytest.mark.parametrize("text", ["", "v", "1.x", "1.2.3.4", "one", "1..2", "1.2.3-", ">= 1.2"])
+@pytest.mark.parametrize(
+    "text", ["", "v", "1.x", "1.2.3.4", "one", "1..2", "1.2.3-", ">= 1.2", "\u0661.\u0662"]
+)
 def test_an_invalid_version_is_refused(text: str) -> None:
     with pytest.raises(VersionError, match="is not a version"):
         Version.parse(text)

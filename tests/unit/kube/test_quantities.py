@@ -104,7 +104,7 @@ def test_no_text_raises_an_unexpected_error(text: str) -> None:
         *((2, "2"), (2.5, "2500m"), ("1.5", "1500m"), ("0.001", "1m"), ("1000000", "1M")),
         *(("0", "0"), ("0Gi", "0"), ("1e3", "1e3"), ("1E4", "10e3"), ("1.2e-3", "1200e-6")),
         *(("10E", "10E"), ("2.5E", "2500P"), ("1000Mi", "1000Mi"), ("0.1n", "1n")),
-        # What Kubernetes does not rewrite, because no zero has to move
+        # Kubernetes does not rewrite these, because no zero has to move
         *(("+5", "+5"), ("2249.585", "2249.585"), ("+3Gi", "+3Gi"), ("+8Gi", "8Gi")),
         *(("+30260Ti", "30260Ti"), ("0.125", "125m"), ("1290.000", "1290")),
     ],

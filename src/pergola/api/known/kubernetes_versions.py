@@ -3,7 +3,9 @@
 import re
 from typing import Final, NamedTuple
 
-_VERSION: Final = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:[-+][0-9A-Za-z.+-]+)?")
+_VERSION: Final = re.compile(
+    r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:[-+][0-9A-Za-z.+-]+)?"
+)
 _OLDEST: Final = 32
 _NEWEST: Final = 36
 

@@ -74,7 +74,7 @@ async def _against_live(
     from pergola.api.objects import GroupVersionKind, Key, metadata_of, name_of, namespace_of
     from pergola.extension_api.cluster import CLUSTER
     from pergola.extensions.workers.deployments import current_replicas
-    from pergola.extensions.workers.inputs import written_configs
+    from pergola.extensions.workers.inputs import read_written
     from pergola.kube.errors import UnknownKind
     from pergola.providers.aws.workers.pool_changes import pool_changes
 
@@ -83,10 +83,7 @@ async def _against_live(
     gvk = GroupVersionKind(_EXTENSIONS, "v1alpha1", "Worker")
     async with source.connect() as client:
         current = await client.find(gvk, key)
-        written = {}
-        if current is not None:
-            path = (await client.resource(gvk)).item(key)
-            written = written_configs(await client.get_raw(path))
+        written = {} if current is None else await read_written(client, current)
         found = await client.find(CLUSTER, Key("", namespace))
         try:
             deployments = await client.list(MACHINE_DEPLOYMENT, namespace)

@@ -24,7 +24,7 @@ from pergola.api.objects import (
 )
 from pergola.api.schema.read import Malformed
 from pergola.bundle import BundleError
-from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import ExtensionError, configuration_problem
 from pergola.extensions.actuator import Context
 from pergola.extensions.control_planes import resources as managed
@@ -123,7 +123,7 @@ async def plan_of(provider: ControlPlaneContract[C], context: Context, obj: Json
             credentials is missing.
         KubeError: the API server refused, or did not answer.
     """
-    cluster, shoot = _shoot_of(context, obj)
+    cluster, shoot = context.shoot_of(obj)
     spec = map_at(obj, "spec")
     try:
         config = read_strict(
@@ -302,12 +302,3 @@ def _logged(consequence: str) -> Iterator[None]:
         yield
     except (ExtensionError, KubeError, BundleError, SecretsManagerError) as error:
         log.warning(consequence, error=str(error))
-
-
-def _shoot_of(context: Context, obj: JsonObject) -> tuple[Cluster, Shoot]:
-    cluster = context.cluster
-    if cluster is None or cluster.shoot is None:
-        raise ExtensionError(
-            f"ControlPlane {Key.of(obj)} belongs to no Shoot: Cluster {context.namespace} has none"
-        )
-    return cluster, cluster.shoot

@@ -4,6 +4,8 @@ import math
 import re
 from typing import Final
 
+from pergola.api.objects import JsonValue
+
 _PERCENT: Final = re.compile(r"[0-9]{1,9}%")
 
 
@@ -17,17 +19,17 @@ def share(total: int, zone: int, zones: int) -> int:
     return total // zones + (1 if zone < total % zones else 0)
 
 
-def share_of_either(value: int | str, zone: int, zones: int, total: int) -> int | str:
+def share_of_either(value: JsonValue, zone: int, zones: int, total: int) -> int | str:
     """Return the part of a number or percentage for a zone.
 
     A percentage stays if `total` machines divide evenly, and is weighted otherwise.
 
     Raises:
-        ValueError: the text is not a percentage.
+        ValueError: it is neither a number nor a percentage.
     """
     if isinstance(value, int):
         return share(value, zone, zones)
-    if _PERCENT.fullmatch(value) is None:
+    if not isinstance(value, str) or _PERCENT.fullmatch(value) is None:
         raise ValueError(f'"{value}" is neither a number nor a percentage')
     percent = int(value[:-1])
     if total % zones == 0:

@@ -1,24 +1,32 @@
-"""What a run reads: the plan of a Worker, and what its machines run at their start."""
+"""The inputs of a run: the plan of a Worker, and the user data of its machines."""
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from pergola.api.field_errors import Cause, sentence
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    generation_of,
+    map_at,
+    maps_at,
+    name_of,
+)
 from pergola.api.schema.read import Malformed
-from pergola.extension_api.cluster import Cluster, Shoot
-from pergola.extension_api.errors import ExtensionError, configuration_problem
+from pergola.extension_api.errors import ExtensionError, RequeueAfter, configuration_problem
 from pergola.extensions.actuator import Context
 from pergola.extensions.provider_config import read_strict
 from pergola.extensions.workers.contract import WorkerContract
 from pergola.extensions.workers.plan import WorkerPlan
 from pergola.extensions.workers.pool import C, Pool
-from pergola.kube.errors import NotFound
+from pergola.kube.client import Client
+from pergola.kube.errors import WrongAnswer
 from pergola.runtime.task_group import gathered
 
 _FEW: Final = 5
@@ -31,12 +39,11 @@ async def plan_of(provider: WorkerContract[C], context: Context, obj: JsonObject
         ExtensionError: something in the Worker or the Shoot is wrong.
         KubeError: the API server refused, or did not answer.
     """
-    cluster, shoot = _shoot_of(context, obj)
-    pools = _pools_of(provider, obj)
+    cluster, shoot = context.shoot_of(obj)
+    pools = pools_of(provider, obj)
     if any(provider.hashes_written(pool) for pool in pools):
-        path = (await context.client.resource(provider.gvk())).item(Key.of(obj))
-        written = written_configs(await context.client.get_raw(path))
-        pools = [_with_written(pool, written) for pool in pools]
+        written = await read_written(context.client, obj)
+        pools = [replace(pool, written=written.get(pool.name, b"")) for pool in pools]
     spec = map_at(obj, "spec")
     plan = WorkerPlan(
         pools=pools,
@@ -54,7 +61,7 @@ async def plan_of(provider: WorkerContract[C], context: Context, obj: JsonObject
 
 
 async def user_data_of(context: Context, obj: JsonObject) -> dict[str, bytes]:
-    """Return what the machines of each pool run at their start, by pool.
+    """Return the user data of each pool, which its machines run at their start.
 
     Raises:
         ExtensionError: a Secret is missing, or has no content for a pool.
@@ -71,41 +78,14 @@ async def user_data_of(context: Context, obj: JsonObject) -> dict[str, bytes]:
     }
 
 
-def written_configs(worker: bytes) -> dict[str, bytes]:
-    """Return the bytes of each pool's `providerConfig` in an answer of the API server, by pool.
+def pools_of(provider: WorkerContract[C], worker: JsonObject) -> list[Pool[C]]:
+    """Return the pools of a Worker, without the bytes of their configs.
 
-    A null is none.
+    Raises:
+        ExtensionError: a `providerConfig` is malformed.
     """
-    decoded = msgspec.json.decode(worker, type=_WrittenWorker)
-    written = {pool.name: bytes(pool.provider_config) for pool in decoded.spec.pools}
-    return {name: b"" if config == b"null" else config for name, config in written.items()}
-
-
-class _WrittenPool(msgspec.Struct, rename="camel"):
-    name: str = ""
-    provider_config: msgspec.Raw = msgspec.Raw()
-
-
-class _WrittenSpec(msgspec.Struct):
-    pools: list[_WrittenPool] = []
-
-
-class _WrittenWorker(msgspec.Struct):
-    spec: _WrittenSpec
-
-
-def _shoot_of(context: Context, obj: JsonObject) -> tuple[Cluster, Shoot]:
-    cluster = context.cluster
-    if cluster is None or cluster.shoot is None:
-        raise ExtensionError(
-            f"Worker {Key.of(obj)} belongs to no Shoot: Cluster {context.namespace} has none"
-        )
-    return cluster, cluster.shoot
-
-
-def _pools_of(provider: WorkerContract[C], obj: JsonObject) -> list[Pool[C]]:
     pools = []
-    for index, raw in enumerate(maps_at(obj, "spec", "pools")):
+    for index, raw in enumerate(maps_at(worker, "spec", "pools")):
         config = raw.get("providerConfig")
         try:
             decoded = read_strict(
@@ -121,8 +101,54 @@ def _pools_of(provider: WorkerContract[C], obj: JsonObject) -> list[Pool[C]]:
     return pools
 
 
-def _with_written(pool: Pool[C], written: Mapping[str, bytes]) -> Pool[C]:
-    return Pool(raw=pool.raw, config=pool.config, written=written.get(pool.name, b""))
+async def read_written(client: Client, worker: JsonObject) -> dict[str, bytes]:
+    """Return the bytes of each pool's `providerConfig` as the API server writes them, by pool.
+
+    Raises:
+        RequeueAfter: the Worker was changed: the bytes would belong to another spec.
+        KubeError: the API server refused, or did not answer.
+    """
+    key = Key.of(worker)
+    path = (await client.resource(GroupVersionKind.of(worker))).item(key)
+    generation, configs = written_configs(await client.get_raw(path))
+    if generation != generation_of(worker):
+        raise RequeueAfter(0, ExtensionError(f"Worker {key} was changed while it was read"))
+    return configs
+
+
+def written_configs(worker: bytes) -> tuple[int, dict[str, bytes]]:
+    """Return the generation in an answer of the API server, and the bytes of configs by pool.
+
+    A null is none.
+
+    Raises:
+        WrongAnswer: the answer is not a Worker.
+    """
+    try:
+        decoded = msgspec.json.decode(worker, type=_WrittenWorker)
+    except msgspec.MsgspecError as error:
+        raise WrongAnswer(f"the answer of the API server is not a Worker: {error}") from error
+    written = {pool.name: bytes(pool.provider_config) for pool in decoded.spec.pools}
+    configs = {name: b"" if config == b"null" else config for name, config in written.items()}
+    return decoded.metadata.generation, configs
+
+
+class _WrittenPool(msgspec.Struct, rename="camel"):
+    name: str = ""
+    provider_config: msgspec.Raw = msgspec.Raw()
+
+
+class _WrittenSpec(msgspec.Struct):
+    pools: list[_WrittenPool] = []
+
+
+class _WrittenMetadata(msgspec.Struct):
+    generation: int = 0
+
+
+class _WrittenWorker(msgspec.Struct):
+    metadata: _WrittenMetadata
+    spec: _WrittenSpec
 
 
 def _repeated(pools: list[Pool[C]]) -> Iterator[Cause]:
@@ -141,15 +167,9 @@ async def _secrets(context: Context, names: set[str]) -> dict[str, JsonObject]:
     if len(names) > _FEW:
         found = await context.client.list(SECRET, context.namespace)
         return {name_of(secret): secret for secret in found if name_of(secret) in names}
-    several = await gathered(_secret(context, name) for name in sorted(names) if name)
+    keys = [Key(context.namespace, name) for name in sorted(names) if name]
+    several = await gathered(context.client.find(SECRET, key) for key in keys)
     return {name_of(secret): secret for secret in several if secret is not None}
-
-
-async def _secret(context: Context, name: str) -> JsonObject | None:
-    try:
-        return await context.client.get(SECRET, Key(context.namespace, name))
-    except NotFound:
-        return None
 
 
 def _user_data(
@@ -164,7 +184,7 @@ def _user_data(
         )
     try:
         data = base64.b64decode(str(map_at(secret, "data").get(key) or ""), validate=True)
-    except binascii.Error:
+    except ValueError:
         data = b""
     if not data:
         raise ExtensionError(

@@ -46,7 +46,7 @@ class Live:
     def sets_of(self, deployment: str) -> Iterator[JsonObject]:
         """Yield the MachineSets of a MachineDeployment; a restored one has only a label."""
         for machine_set in self.sets:
-            owners = list(maps_at(machine_set, "metadata", "ownerReferences"))
+            owners = maps_at(machine_set, "metadata", "ownerReferences")
             owned = any(
                 (owner.get("kind"), owner.get("name")) == (MACHINE_DEPLOYMENT.kind, deployment)
                 for owner in owners
@@ -69,7 +69,7 @@ class Live:
 
 
 class Verdict(NamedTuple):
-    """What objects that were awaited turned out to be.
+    """The result of waiting for objects.
 
     Attributes:
         missing: a sentence about what is not finished; empty if everything is.

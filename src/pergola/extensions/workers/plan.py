@@ -86,7 +86,7 @@ class PoolMachines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """What a provider renders of a plan.
+    """The machines that a provider renders from a plan.
 
     Attributes:
         pools: one entry for each pool, in their order.

@@ -84,7 +84,7 @@ class Pool(Generic[C]):
     @property
     def data_volumes(self) -> Sequence[JsonObject]:
         """The other volumes, in the order of the spec."""
-        return list(maps_at(self.raw, "dataVolumes"))
+        return maps_at(self.raw, "dataVolumes")
 
     @property
     def is_in_place(self) -> bool:

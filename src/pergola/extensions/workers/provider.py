@@ -49,7 +49,7 @@ class WorkerProvider(WorkerContract[C], Generic[C]):
         await remove(self, context, obj)
 
     async def force_delete(self, context: Context, obj: JsonObject) -> None:
-        """Leave everything: gardenlet deletes the objects, and nobody the machines."""
+        """Leave everything: gardenlet deletes the objects, and the machines stay in the cloud."""
 
     async def migrate(self, context: Context, obj: JsonObject) -> None:
         """Leave everything: gardenlet takes the state of the machines with it."""

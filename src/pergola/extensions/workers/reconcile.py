@@ -5,6 +5,7 @@ Everything is checked and computed before anything is written.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -48,7 +49,6 @@ from pergola.extensions.workers.rollout import failed_machines, is_updated, miss
 from pergola.health.times import read_time
 from pergola.kube.client import Client
 from pergola.runtime.logging import get_logger
-from pergola.runtime.task_group import together
 
 log = get_logger("worker")
 
@@ -70,7 +70,7 @@ async def reconcile(provider: WorkerContract[C], context: Context, obj: JsonObje
     client, namespace = context.client, context.namespace
     is_hibernated = plan.shoot.hibernation_enabled
     live = await client.list(MACHINE_DEPLOYMENT, namespace)
-    await deploy_classes(context, desired)
+    old = await deploy_classes(context, desired)
     if machines.status is not None:
         await context.save({"providerStatus": machines.status})
     if is_hibernated:
@@ -80,7 +80,7 @@ async def reconcile(provider: WorkerContract[C], context: Context, obj: JsonObje
     await _save_deployments(context, obj, desired)
     await _wait_until_running(provider, context, obj, desired, is_hibernated=is_hibernated)
     status = await _in_place_status(context, obj, plan, desired)
-    await _clean_up(provider, context, desired)
+    await _clean_up(provider, context, desired, live, old)
     if is_hibernated:
         await scale_controller(client, namespace, 0)
     return status
@@ -107,13 +107,11 @@ def _render(
     return machines, desired_machines(plan, machines, provider.provider, user_data)
 
 
-async def deploy_classes(context: Context, desired: Sequence[DesiredMachines]) -> None:
-    """Write MachineClasses and their Secrets, as far as they differ."""
-    classes, secrets = await together(
-        writes.classes_in(context.client, context.namespace),
-        writes.secrets_in(context.client, context.namespace),
-    )
-    await writes.write_classes(context.client, desired, classes, secrets)
+async def deploy_classes(context: Context, desired: Sequence[DesiredMachines]) -> writes.Classes:
+    """Write MachineClasses and their Secrets, as far as they differ; return those before."""
+    old = await writes.read_classes(context.client, context.namespace)
+    await writes.write_classes(context.client, desired, old)
+    return old
 
 
 async def deploy(
@@ -178,7 +176,8 @@ async def _save_deployments(
     now = context.clock.now().replace(microsecond=0)
     last = read_time(map_at(obj, "status").get("machineDeploymentsLastUpdateTime"))
     if last is not None and now <= last:
-        now = last + timedelta(seconds=1)
+        with suppress(OverflowError):  # at the end of the year 9999
+            now = last + timedelta(seconds=1)
     await context.save(
         {
             "machineDeployments": [each.status for each in desired],
@@ -265,35 +264,36 @@ async def _in_place_status(
 
 
 async def _clean_up(
-    provider: WorkerContract[C], context: Context, desired: Sequence[DesiredMachines]
+    provider: WorkerContract[C],
+    context: Context,
+    desired: Sequence[DesiredMachines],
+    deployments: Sequence[JsonObject],
+    old: writes.Classes,
 ) -> None:
-    """Delete what no pool needs any more: a MachineClass only once no Machine names it.
+    """Delete the objects that no pool needs: a MachineClass only once no Machine names it.
+
+    Args:
+        deployments: the MachineDeployments before the run.
+        old: the MachineClasses before the run.
 
     Raises:
         ExtensionError: machines of removed pools failed, or remain after five minutes.
     """
     client, namespace = context.client, context.namespace
     names = {each.name for each in desired}
-    deployments, classes, secrets = await together(
-        client.list(MACHINE_DEPLOYMENT, namespace),
-        client.list(MACHINE_CLASS, namespace, metadata_only=True),
-        writes.secrets_in(client, namespace),
-    )
     unwanted = [each for each in deployments if name_of(each) not in names]
     await writes.delete_all(client, MACHINE_DEPLOYMENT, unwanted)
     if unwanted and await _is_running(client, namespace):
         await _wait_until_gone(provider, context, {name_of(each) for each in unwanted})
-    by_name = {name_of(each): each for each in classes}
-    desired_classes = class_names(desired)
-    used = desired_classes
-    if leftover := {name_of(each) for each in writes.unused(by_name, desired_classes)}:
-        used = desired_classes | await _used_classes(context, leftover)
-        await writes.delete_all(client, MACHINE_CLASS, writes.unused(by_name, used))
-    await writes.delete_all(client, SECRET, writes.unused(secrets, used))
+    used = class_names(desired)
+    if leftover := old.classes.keys() - used:
+        used |= await _used_classes(context, leftover)
+        await writes.delete_all(client, MACHINE_CLASS, writes.unused(old.classes, used))
+    await writes.delete_all(client, SECRET, writes.unused(old.secrets, used))
 
 
 async def _used_classes(context: Context, names: set[str]) -> set[str]:
-    """Return which MachineClasses any machine needs that stays; wait for those that go."""
+    """Return the MachineClasses that remaining machines need; wait for machines that go."""
     used: set[str] = set()
 
     def judge(live: Live) -> Verdict:

@@ -76,15 +76,14 @@ async def _refresh_classes(provider: WorkerContract[C], context: Context, obj: J
     A Worker whose configuration is wrong is deleted with the classes that it has.
     """
     client, namespace = context.client, context.namespace
-    classes = await writes.classes_in(client, namespace)
-    if not classes:
+    live = await writes.read_classes(client, namespace)
+    if not live.classes:
         return
     try:
         plan = await plan_of(provider, context, obj)
         _, desired = await rendered(provider, context, plan, obj)
-        secrets = await writes.secrets_in(client, namespace)
-        known = [each for each in desired if each.class_name in classes]
-        await writes.write_classes(client, known, classes, secrets)
+        known = [each for each in desired if each.class_name in live.classes]
+        await writes.write_classes(client, known, live)
     except (ExtensionError, KubeError) as error:
         log.warning("machine classes were left as they were", namespace=namespace, error=str(error))
 

@@ -27,7 +27,7 @@ _DEADLINE: Final = 60.0
 
 
 class Updated(NamedTuple):
-    """What matters of a Machine that is updated in place.
+    """The progress of an update in place.
 
     Attributes:
         worker: the name of its Worker.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET
 from pergola.api.objects import (
@@ -20,7 +20,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.patches import merge_patch
 from pergola.kube.selectors import format_selector
-from pergola.runtime.task_group import gathered
+from pergola.runtime.task_group import gathered, together
 
 T = TypeVar("T")
 
@@ -41,38 +41,37 @@ _OWN_FIELDS: Final = (
 )
 
 
-async def classes_in(client: Client, namespace: str) -> dict[str, JsonObject]:
-    """Return the MachineClasses of a namespace by name."""
-    return {name_of(each): each for each in await client.list(MACHINE_CLASS, namespace)}
+class Classes(NamedTuple):
+    """The MachineClasses of a namespace, and their Secrets, by name."""
+
+    classes: Mapping[str, JsonObject]
+    secrets: Mapping[str, JsonObject]
 
 
-async def secrets_in(client: Client, namespace: str) -> dict[str, JsonObject]:
-    """Return the Secrets of MachineClasses in a namespace by name."""
-    found = await client.list(SECRET, namespace, labels=CLASS_SECRETS)
-    return {name_of(each): each for each in found}
+async def read_classes(client: Client, namespace: str) -> Classes:
+    """Return the MachineClasses of a namespace."""
+    classes, secrets = await together(
+        client.list(MACHINE_CLASS, namespace), client.list(SECRET, namespace, labels=CLASS_SECRETS)
+    )
+    return Classes(
+        {name_of(each): each for each in classes}, {name_of(each): each for each in secrets}
+    )
 
 
-async def write_classes(
-    client: Client,
-    desired: Sequence[DesiredMachines],
-    classes: Mapping[str, JsonObject],
-    secrets: Mapping[str, JsonObject],
-) -> None:
+async def write_classes(client: Client, desired: Sequence[DesiredMachines], live: Classes) -> None:
     """Write the Secrets of MachineClasses, then the MachineClasses.
-
-    Args:
-        classes: the live ones by name.
-        secrets: their live Secrets by name.
 
     Raises:
         RequeueAfter: one of them is still being deleted.
         KubeError: the API server refused, or did not answer.
     """
     names = [one.class_name for one in desired]
-    wait_for_deletion(SECRET, names, secrets)
-    wait_for_deletion(MACHINE_CLASS, names, classes)
-    await each_of(desired, lambda one: _write(client, SECRET, one.secret, secrets))
-    await each_of(desired, lambda one: _write(client, MACHINE_CLASS, one.machine_class, classes))
+    wait_for_deletion(SECRET, names, live.secrets)
+    wait_for_deletion(MACHINE_CLASS, names, live.classes)
+    await each_of(desired, lambda one: _write(client, SECRET, one.secret, live.secrets))
+    await each_of(
+        desired, lambda one: _write(client, MACHINE_CLASS, one.machine_class, live.classes)
+    )
 
 
 async def write_deployment(client: Client, desired: JsonObject, live: JsonObject | None) -> None:
@@ -119,9 +118,9 @@ async def delete_all(client: Client, kind: GroupVersionKind, objects: Iterable[J
     await each_of(remaining, lambda obj: _delete(client, kind, obj))
 
 
-def unused(objects: Mapping[str, JsonObject], *used: Collection[str]) -> list[JsonObject]:
-    """Return the objects whose names nothing uses."""
-    return [obj for name, obj in objects.items() if not any(name in names for names in used)]
+def unused(objects: Mapping[str, JsonObject], used: Collection[str]) -> list[JsonObject]:
+    """Return the objects whose names are not used."""
+    return [obj for name, obj in objects.items() if name not in used]
 
 
 async def each_of(items: Sequence[T], act: Callable[[T], Awaitable[None]]) -> None:

@@ -30,6 +30,7 @@ from pergola.garden.components.component import Identity
 from pergola.garden.landscape import etcd_objects
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client
+from pergola.kube.definitions import set_up_storage
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.operator.run.listed_kinds import until_listed
 from pergola.operator.run.readiness import direct_problem, is_awaited
@@ -115,9 +116,12 @@ class DirectObjects:
             KubeError: The API server refused, or did not answer.
         """
         with suppress(UnknownKind, NotFound):
-            live = await self._client.find(*identity, metadata_only=True)
+            is_definition = identity.gvk == CRD
+            live = await self._client.find(*identity, metadata_only=not is_definition)
             if live is not None:
                 await self._confirm(identity, live)
+                if is_definition:
+                    await set_up_storage(self._client, live)
                 await self._client.delete(*identity, uid=uid_of(live))
 
     async def wait_gone(self, identity: Identity, limit: float) -> None:

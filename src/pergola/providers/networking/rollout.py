@@ -14,7 +14,7 @@ from pergola.api.objects import JsonObject, Key, annotations_of, map_at
 from pergola.api.schema.read import Malformed
 from pergola.bundle import BundleError
 from pergola.extension_api.cluster import Shoot
-from pergola.extension_api.errors import ExtensionError, configuration_problem
+from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.health_checks.checks import SYSTEM_COMPONENTS_HEALTHY
 from pergola.extensions.managed_resources import ManagedResources
@@ -94,7 +94,7 @@ def plan_of(plugin: PluginContract[C], context: Context, obj: JsonObject) -> Pla
     """
     if findings := list(check_network(obj)):
         raise configuration_problem(f"invalid network resource: {sentence(findings)}")
-    shoot = _shoot_of(context, obj)
+    _, shoot = context.shoot_of(obj)
     spec, families = map_at(obj, "spec"), desired_families(obj)
     return Plan(
         config=_checked_config(plugin, spec.get("providerConfig"), families, shoot),
@@ -143,14 +143,6 @@ def _managed_resources(plugin: PluginContract[C], context: Context) -> ManagedRe
 
 def _seed_objects(plugin: PluginContract[C], context: Context) -> SeedObjects:
     return SeedObjects(context.client, context.namespace, plugin.origin())
-
-
-def _shoot_of(context: Context, obj: JsonObject) -> Shoot:
-    if context.cluster is None or context.cluster.shoot is None:
-        raise ExtensionError(
-            f"Network {Key.of(obj)} belongs to no Shoot: Cluster {context.namespace} has none"
-        )
-    return context.cluster.shoot
 
 
 def _is_new(obj: JsonObject) -> bool:

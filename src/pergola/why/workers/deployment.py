@@ -77,12 +77,12 @@ def troubles(name: str, live: Live) -> Iterator[Statement]:
 def _machines(name: str, live: Live) -> Iterator[Statement]:
     """Yield the first Machines that do not run, without those whose failure is known."""
     deployment = live.deployments[name]
-    told = {str(each.get("name")) for each in maps_at(deployment, "status", "failedMachines")}
+    reported = {str(each.get("name")) for each in maps_at(deployment, "status", "failedMachines")}
     waiting = [
         machine
         for each in live.sets_of(name)
         for machine in live.machines_of(name_of(each))
-        if phase_of(machine) != RUNNING and name_of(machine) not in told
+        if phase_of(machine) != RUNNING and name_of(machine) not in reported
     ]
     for machine in sorted(waiting, key=name_of)[:_SHOWN]:
         yield state_of(machine, f"{MACHINE.kind} {Key.of(machine)}")

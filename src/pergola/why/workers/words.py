@@ -1,4 +1,4 @@
-"""What a cloud said about machines, with its class and what to do; pure."""
+"""Messages of a cloud about machines, with their class and the remedy; pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator

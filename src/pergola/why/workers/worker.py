@@ -61,7 +61,7 @@ def _pools(worker: JsonObject, by_pool: Mapping[str, Sequence[JsonObject]]) -> I
     for pool, deployments in by_pool.items():
         if pool not in desired:
             names = ", ".join(map(name_of, deployments))
-            text = f"it is no pool of the Worker any more: its machines go ({names})"
+            text = f"the Worker no longer has this pool: its machines go ({names})"
             yield Statement(topic=Topic.WAITS, subject=f"worker pool {pool}", text=text)
         elif not deployments and deletion_timestamp_of(worker) is None:
             text = "the extension has made no MachineDeployment for it yet"

@@ -255,6 +255,22 @@ async def test_a_changed_worker_is_not_awaited(site: WorkerSite) -> None:
         await site.until(lambda worker: worker["status"]["machineDeployments"][0]["minimum"] == 2)
 
 
+async def test_bytes_of_another_spec_are_not_hashed(site: WorkerSite) -> None:
+    config = {
+        "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1",
+        "kind": "WorkerConfig",
+        "volume": {"throughput": 150},
+    }
+    [pool] = site.pools({"kubernetesVersion": "1.33.5", "providerConfig": config})
+    actuator = await site.create_worker(pool)
+    stale = await site.read()
+    await site.edit({"spec": {"pools": [{**pool, "minimum": 2}]}})
+
+    with pytest.raises(RequeueAfter, match="was changed while it was read"):
+        await actuator.reconcile(site.context(site.client), stale)
+    assert await site.names(MACHINE_CLASS) == []
+
+
 @pytest.mark.parametrize("kind", [MACHINE_DEPLOYMENT, MACHINE_CLASS])
 async def test_what_is_being_deleted_is_not_taken_for_new(
     site: WorkerSite, kind: GroupVersionKind

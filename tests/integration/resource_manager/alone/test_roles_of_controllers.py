@@ -45,8 +45,9 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import definition, serve
+from pergola.testing.crds import serve
 from pergola.testing.waiting import running, settled, until, until_gone
+from tests.support.machine_controllers import serve_machines
 from tests.support.service_accounts import service_account_config, until_granted
 
 ROOT = Path(__file__).parents[4]
@@ -169,7 +170,7 @@ async def test_istio_cluster_configuration(
 async def test_node_agent_authorizer(
     lone_client: Client, lone_sandbox: Sandbox, fresh: str, machines: str
 ) -> None:
-    await serve(lone_client, definition(MACHINE))
+    await serve_machines(lone_client)
     for obj in objects_of_an_agent(fresh):
         await lone_client.create(obj)
     file = "node-agent-authorizer.yaml"

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, JsonValue
 from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.workers.distribution import share, share_of_either
 from pergola.extensions.workers.inputs import written_configs
 from pergola.extensions.workers.restoring import machine_states
+from pergola.kube.errors import WrongAnswer
 
 
 def worker(state: Any) -> JsonObject:
@@ -41,6 +42,7 @@ def test_no_state_is_no_machines(state: Any) -> None:
     "state",
     [
         {"state": "no base64!"},
+        {"state": "é"},
         {"state": base64.b64encode(b"not compressed").decode()},
         packed(b""),
         packed(b"{"),
@@ -83,20 +85,34 @@ def test_percentages_are_weighted_by_the_share_of_a_zone() -> None:
     assert [share_of_either(4, zone, 3, 4) for zone in range(3)] == [2, 1, 1]
 
 
-@pytest.mark.parametrize("text", ["", "%", "30", "-3%", "3.5%", "3%\n", "٣%"])
-def test_a_text_that_is_no_percentage_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    "value", ["", "%", "30", "-3%", "3.5%", "3%\n", "٣%", None, 1.5, ["1%"], {"1%": 1}]
+)
+def test_what_is_not_a_percentage_is_refused(value: JsonValue) -> None:
     with pytest.raises(ValueError, match="is neither a number nor a percentage"):
-        share_of_either(text, 0, 1, 1)
+        share_of_either(value, 0, 1, 1)
 
 
 def test_configs_are_taken_byte_by_byte() -> None:
     answer = (
-        b'{"kind":"Worker","spec":{"pools":[{"name":"a","providerConfig":{"a":"\\u003c", "b":1.0}},'
+        b'{"kind":"Worker","metadata":{"generation":3},"spec":{"pools":['
+        b'{"name":"a","providerConfig":{"a":"\\u003c", "b":1.0}},'
         b'{"name":"b"},{"providerConfig":null,"name":"c"}]}}'
     )
 
-    assert written_configs(answer) == {
+    generation, configs = written_configs(answer)
+
+    assert generation == 3
+    assert configs == {
         "a": b'{"a":"\\u003c", "b":1.0}',
         "b": b"",
         "c": b"",
     }
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"<html>", b"null", b"[]", b'{"spec":{"pools":null}}', b'{"metadata":{}}']
+)
+def test_an_answer_that_is_not_a_worker_is_refused(answer: bytes) -> None:
+    with pytest.raises(WrongAnswer, match="is not a Worker"):
+        written_configs(answer)

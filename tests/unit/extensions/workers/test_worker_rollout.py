@@ -1,4 +1,4 @@
-"""What is missing until the machines of a Worker run: spec 31 §5 steps 8 and 9."""
+"""Waiting until the machines of a Worker run: spec 31 §5 steps 8 and 9."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final

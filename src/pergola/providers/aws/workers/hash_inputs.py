@@ -1,4 +1,4 @@
-"""What replaces the machines of a pool when it changes, in Gardener's order (spec 31 §4.2).
+"""The inputs of a pool's hash, in Gardener's order (spec 31 §4.2).
 
 A new order, another text or one value more replaces the machines of every cluster.
 """

@@ -105,7 +105,7 @@ class Images:
         """Return the image of a pool.
 
         Raises:
-            Problem: the CloudProfile lacks the machine type, or nobody knows the image.
+            Problem: the CloudProfile lacks the machine type, or the image is unknown.
         """
         known = definitions(self.profile)
         machine = machine_capabilities(self._machine(pool), pool.architecture, known)

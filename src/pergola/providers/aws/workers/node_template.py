@@ -1,4 +1,4 @@
-"""What the cluster autoscaler knows of a machine that does not exist yet (spec 31 §4.1)."""
+"""The description of a future machine for the cluster autoscaler (spec 31 §4.1)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a changed Worker would do to the machines of each pool, before it is written. Pure."""
+"""The effects of a changed Worker on the machines of each pool, before it is written. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,15 +9,14 @@ import orjson
 
 from pergola.api.field_errors import sentence
 from pergola.api.known.kubernetes_versions import parse_version
-from pergola.api.objects import JsonObject, JsonValue, Key, map_at, maps_at
-from pergola.api.schema.read import Malformed
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError, configuration_problem
-from pergola.extensions.provider_config import read_strict
 from pergola.extensions.workers import Pool, WorkerPlan
 from pergola.extensions.workers.distribution import share, share_of_either
+from pergola.extensions.workers.inputs import pools_of
 from pergola.extensions.workers.pool_hash import hash_inputs, pool_hash
-from pergola.providers.aws.worker_config import WORKER_CONFIG, WorkerConfig
+from pergola.providers.aws.worker_config import WorkerConfig
 from pergola.providers.aws.workers.actuator import AwsWorker
 from pergola.providers.aws.workers.hash_inputs import hash_inputs as inputs_of_aws
 from pergola.providers.aws.workers.hash_inputs import hashes_written
@@ -29,7 +28,7 @@ AGENT: Final = "nodeAgentSecretName"
 
 
 class Fate(StrEnum):
-    """What happens to a pool, or to its machines in a zone."""
+    """The effect on a pool, or on its machines in a zone."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -74,7 +73,7 @@ class Zone(NamedTuple):
 
 
 class PoolChange(NamedTuple):
-    """What happens to a pool.
+    """The effect on a pool.
 
     Attributes:
         hashes: before and after; empty texts if there is no pool.
@@ -251,23 +250,12 @@ def _plan(new: JsonObject, old: JsonObject | None, cluster: Cluster) -> WorkerPl
 
 def _pools(worker: JsonObject) -> list[Pool[WorkerConfig]]:
     pools: dict[str, Pool[WorkerConfig]] = {}
-    for index, raw in enumerate(maps_at(worker, "spec", "pools")):
-        path = f"spec.pools[{index}]"
-        given = raw.get(_CONFIG)
-        try:
-            config = read_strict(
-                WorkerConfig,
-                given,
-                WORKER_CONFIG,
-                path=f"{path}.{_CONFIG}",
-                needs_type=bool(given),
-            )
-        except Malformed as error:
-            raise configuration_problem(f"invalid worker config: {error}") from error
-        pool = Pool(raw=raw, config=config)
+    for index, pool in enumerate(pools_of(AwsWorker(), worker)):
         if pool.name in pools:
-            raise configuration_problem(f'{path}.name: there are two pools "{pool.name}"')
-        pools[pool.name] = replace(pool, written=_as_written(pool, given))
+            raise configuration_problem(
+                f'spec.pools[{index}].name: there are two pools "{pool.name}"'
+            )
+        pools[pool.name] = replace(pool, written=_as_written(pool))
     return [*pools.values()]
 
 
@@ -282,8 +270,9 @@ def _with_bytes(
     return replace(old, written=written), new
 
 
-def _as_written(pool: Pool[WorkerConfig], config: JsonValue) -> bytes:
-    """Return a config as an API server returns it."""
+def _as_written(pool: Pool[WorkerConfig]) -> bytes:
+    """Return the config of a pool as an API server returns it."""
+    config = pool.raw.get(_CONFIG)
     if config is None or not hashes_written(pool):
         return b""
     text = orjson.dumps(config, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,4 +1,4 @@
-"""What machine-controller-manager's driver for AWS reads: the `providerSpec` (spec 31 §4.1).
+"""The `providerSpec`, which machine-controller-manager's driver for AWS reads (spec 31 §4.1).
 
 The JSON names and the values that are left out are those of the driver. Go's encoder leaves an
 empty value out, but not the empty value behind a pointer.

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from pergola.api.objects import GroupKind, map_at
-from pergola.resource_manager.controllers.managed_resource.definitions import DEFINITION
+from pergola.kube.definitions import DEFINITION
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 
 # Only the name of the kind counts, not its group.

@@ -29,6 +29,7 @@ from pergola.api.objects import (
     namespace_of,
     uid_of,
 )
+from pergola.kube.definitions import DEFINITION, set_up_storage
 from pergola.kube.errors import (
     Conflict,
     InvalidKey,
@@ -39,10 +40,6 @@ from pergola.kube.errors import (
 )
 from pergola.kube.selectors import format_selector, is_empty
 from pergola.resource_manager.controllers.managed_resource.conditions import errors_message
-from pergola.resource_manager.controllers.managed_resource.definitions import (
-    DEFINITION,
-    set_up_storage,
-)
 from pergola.resource_manager.controllers.managed_resource.errors import error_text
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
