@@ -16,6 +16,7 @@ from pergola.resource_manager.controllers import node_agent_reconciliation_delay
 from pergola.resource_manager.controllers import node_critical_components as nodes
 from pergola.resource_manager.controllers import token_invalidator as invalidator
 from pergola.resource_manager.controllers import token_requestor as tokens
+from pergola.resource_manager.network_policies import network_policy_settings
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
@@ -100,26 +101,6 @@ def _of_nodes(
             ),
             metrics=metrics,
         )
-
-
-def network_policy_settings(
-    config: ResourceManagerConfiguration, namespaces: tuple[str, ...]
-) -> policies.Settings:
-    """Return the settings of the network policy controller.
-
-    Args:
-        namespaces: the watched namespaces of the target; all if empty.
-    """
-    settings = config.controllers.network_policy
-    ingress = settings.ingress_controller_selector
-    selector = ingress.pod_selector.to_json() if ingress and ingress.pod_selector else {}
-    return policies.Settings(
-        workers=settings.workers,
-        namespace_selectors=tuple(chosen.to_json() for chosen in settings.namespace_selectors),
-        ingress_controller=(ingress.namespace, selector) if ingress else None,
-        only_for_matching_pods=settings.only_for_matching_pods,
-        namespaces=namespaces,
-    )
 
 
 def _token_requestor(config: ResourceManagerConfiguration, clusters: Clusters) -> tokens.Settings:

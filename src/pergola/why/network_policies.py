@@ -13,9 +13,11 @@ from pergola.controllers.network_policy.explanation import (
 )
 from pergola.controllers.network_policy.explanation import explain as of_service
 from pergola.controllers.network_policy.seen import owner_of
+from pergola.resource_manager.network_policies import network_policy_settings
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
+from pergola.why.running_manager import network_policy_configuration
 
 _NEEDED: Final = (NAMESPACE, SERVICE, NETWORK_POLICY, POD)
 _STATES: Final[dict[State, str]] = {
@@ -48,8 +50,10 @@ async def _explanation(service: Key, reader: Reader) -> Explanation | None:
     """Return the explanation of a Service; None if the caller lacks a permission for it."""
     if not all([await reader.may_list(gvk) for gvk in _NEEDED]):
         return None
+    config = await network_policy_configuration(reader)
+    settings = network_policy_settings(config) if config else Settings()
     try:
-        return await of_service(reader.client, service, Settings())
+        return await of_service(reader.client, service, settings)
     except ExplanationError as error:
         reader.note(str(error))
         return None

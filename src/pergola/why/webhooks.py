@@ -35,7 +35,7 @@ from pergola.resource_manager.webhooks.installation import Installation
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
-from pergola.why.running_manager import configuration
+from pergola.why.running_manager import webhook_configuration
 
 _REGISTRATION: Final = "admissionregistration.k8s.io"
 _CONFIGURATIONS: Final = (
@@ -56,7 +56,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     for operation in operations:
         called = await _called(asked, operation, labels, reader)
         if called:
-            config = await configuration(called.values(), reader)
+            config = await webhook_configuration(called.values(), reader)
             settings = config.webhooks if config else everything()
             said = await _ask(asked, operation, settings, reader)
             show = _changes if operation == "CREATE" else _refusals

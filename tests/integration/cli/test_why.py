@@ -454,7 +454,8 @@ async def test_webhooks_are_asked_with_the_configuration_of_the_running_resource
     pod: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}}
     pod |= {"spec": {"containers": [{"name": "a", "image": "a"}]}}
     manifest.write_text(dump(pod))
-    for obj in running_manager(namespace):
+    host = {"kubernetesServiceHost": {"enabled": True, "host": "api.example.org"}}
+    for obj in running_manager(namespace, {"webhooks": host}):
         await cluster_client.create(obj)
 
     service = {"service": {"name": "gardener-resource-manager", "namespace": namespace}}
@@ -513,6 +514,31 @@ async def test_a_network_policy_names_its_service_its_callers_and_the_reason(
     assert caller["text"].endswith(f"in namespace {namespace} connect to TCP 8080")
 
 
+@pytest.mark.parametrize("only_for_matching_pods", [True, False])
+async def test_a_network_policy_without_callers_is_explained_as_the_running_manager_is_configured(
+    cluster_client: Client, namespace: str, asker: Asker, *, only_for_matching_pods: bool
+) -> None:
+    own: JsonObject = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    configured: JsonObject = {
+        "enabled": True,
+        "onlyForMatchingPods": only_for_matching_pods,
+        "namespaceSelectors": [own],
+    }
+    config: JsonObject = {"controllers": {"networkPolicy": configured}}
+    for obj in running_manager(namespace, config):
+        await cluster_client.create(obj)
+    metadata: JsonObject = {"name": "web", "namespace": namespace}
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}
+    service: JsonObject = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+    await cluster_client.create({**service, "spec": spec})
+    settings = Settings(namespace_selectors=(own,), only_for_matching_pods=False)
+    async with running(unit := network_policy(cluster_client, settings, metrics=Metrics())):
+        await settled(unit, cluster_client)
+
+    found = await asker.data("netpol/ingress-to-web-tcp-8080")
+    assert found["answer"].endswith("is needed by its Service") is not only_for_matching_pods
+
+
 async def test_an_infra_cluster_names_its_manager_and_missing_fields(
     cluster_client: Client, namespace: str, asker: Asker
 ) -> None:
@@ -527,10 +553,9 @@ async def test_an_infra_cluster_names_its_manager_and_missing_fields(
     assert f"pergola infra check newcluster/demo -n {namespace}" in found["next"]
 
 
-def running_manager(namespace: str) -> list[JsonObject]:
+def running_manager(namespace: str, config: JsonObject) -> list[JsonObject]:
     """Return the objects of the chart that `why` reads: the Deployment and its configuration."""
-    host = {"kubernetesServiceHost": {"enabled": True, "host": "api.example.org"}}
-    values: JsonObject = {"replicas": 0, "config": {"webhooks": host}}
+    values: JsonObject = {"replicas": 0, "config": config}
     kinds = {"ConfigMap", "Deployment"}
     found = [each for each in RESOURCE_MANAGER.rendered(values) if each["kind"] in kinds]
     return [{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in found]

@@ -91,13 +91,9 @@ async def _explained(
 def _settings(config: Path | None) -> "Settings":
     from pergola.cli.configuration import read_settings
     from pergola.controllers.network_policy import Settings
-    from pergola.resource_manager.assembly import network_policy_settings
+    from pergola.resource_manager.network_policies import network_policy_settings
 
-    if config is None:
-        return Settings()
-    file = read_settings(config)
-    target = file.target_client_connection or file.source_client_connection
-    return network_policy_settings(file, tuple(target.namespaces))
+    return Settings() if config is None else network_policy_settings(read_settings(config))
 
 
 # For people
