@@ -26,6 +26,7 @@ MACHINE_CONTROLLER_MANAGER: Final = "machine-controller-manager"
 MACHINE_CONTROLLER_AWS: Final = "machine-controller-aws"
 MACHINE_CRDS: Final = "machine-crds"
 MACHINE_CONTROLLER_MANAGER_LOCAL: Final = "machine-controller-manager-provider-local"
+AWS_CLOUD_CONTROLLER_MANAGER: Final = "aws-cloud-controller-manager"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
 KUBECTL: Final = "kubectl"
@@ -54,6 +55,7 @@ GARDENER_CONTROL_PLANE: Final = (
 LANDSCAPE: Final = (*GARDENER_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, REGISTRY)
 """The programs of a landscape, in addition to those of its clusters."""
 
+_CLOUD: Final = "k8s.io/cloud-provider-aws"
 _DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
 _MACHINES: Final = "github.com/gardener/machine-controller-manager"
 _OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"
@@ -146,6 +148,13 @@ MACHINES: Final = Module(
     },
     versioned=_MACHINES,
     folders={MACHINE_CRDS: Folder(_MACHINES, "kubernetes/crds")},
+)
+# For tests of what Pergola renders for it; no image has it.
+CLOUD_CONTROLLERS: Final = Module(
+    directory=GO_MODULES / "cloud-provider-aws",
+    packages={AWS_CLOUD_CONTROLLER_MANAGER: f"{_CLOUD}/cmd/{AWS_CLOUD_CONTROLLER_MANAGER}"},
+    versioned=_CLOUD,
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
 )
 # Of self-hosted Shoots, as far as a test can follow them without a machine; no image has it.
 SELF_HOSTED: Final = Module(
@@ -278,6 +287,7 @@ ON_DEMAND: Final = (
     SEED_AGENT,
     LOCAL_PROVIDER,
     MACHINES,
+    CLOUD_CONTROLLERS,
     SELF_HOSTED,
     PREVIOUS_SEED_AGENT,
     ORIGINAL_RESOURCE_MANAGER,

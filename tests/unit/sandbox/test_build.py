@@ -24,7 +24,7 @@ from pergola.sandbox.module import (
     kubernetes_version,
     parse_version,
 )
-from pergola.sandbox.on_demand import DRUID, ON_DEMAND
+from pergola.sandbox.on_demand import CLOUD_CONTROLLERS, DRUID, ON_DEMAND
 from pergola.sandbox.toolchain import find_c_compiler, find_go, write_c_compiler
 
 VERSION = "go" + ".".join(map(str, SANDBOX.go_version))
@@ -259,6 +259,16 @@ def test_every_component_has_a_package_that_the_module_pins() -> None:
         for package in module.packages.values():
             own = package.startswith(".") and any((module.directory / package).glob("*.go"))
             assert own or package in pinned
+
+
+def test_the_cloud_controllers_are_built_with_the_libraries_of_kubernetes() -> None:
+    module = CLOUD_CONTROLLERS
+    excluded = (module.directory / "go.mod").read_text().partition("exclude (")[2]
+    names = [line.split()[0] for line in excluded.splitlines() if line.startswith("\t")]
+
+    assert names
+    for name in names:
+        assert module.version_of(name) == SANDBOX.version_of(name)
 
 
 def test_a_folder_of_a_module_is_copied_next_to_the_program_and_is_writable(

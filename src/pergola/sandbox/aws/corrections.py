@@ -31,9 +31,12 @@ from pergola.sandbox.aws.gaps import (
     Readiness,
     SubnetBlocks,
 )
+from pergola.sandbox.aws.load_balancers import SERVICE as BALANCING
+from pergola.sandbox.aws.load_balancers import LoadBalancers
 from pergola.sandbox.aws.moto import AwsDouble, service_of
 from pergola.sandbox.aws.newcomers import Newcomers
 from pergola.sandbox.aws.record_sets import RecordSets
+from pergola.sandbox.aws.topology import topology
 
 QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01)
 """As many attempts as in the product, without its waits."""
@@ -102,6 +105,7 @@ class CorrectedAws(AwsDouble):
         self.gaps = Standard(reads, (*dependencies(), *forgotten()))
         self._file_systems = FileSystems(reads)
         self._record_sets = RecordSets()
+        self._balancers = LoadBalancers()
         self._policies = BucketPolicies()
         self._hooks: list[tuple[str, bool, Hook]] = []
         self._lost: list[str] = []
@@ -202,12 +206,14 @@ class CorrectedAws(AwsDouble):
     async def _corrected(self, request: web.Request, call: Call, body: bytes) -> web.Response:
         if call.service == "elasticfilesystem":
             return self._file_systems.corrected(call, await self._forward(request, body))
-        policy = self._policies.answer(call, request.path, body)
-        if policy is not None:
-            return policy
+        own = topology(call) or self._policies.answer(call, request.path, body)
+        if own is not None:
+            return own
         if call.service == "route53":
             forwarded = await self._forward(request, body)
             return self._record_sets.corrected(call, request.path, body, forwarded)
+        if call.service == BALANCING:
+            return await self._balanced(request, call, body)
         if call.service not in ("ec2", "iam"):
             return await self._forward(request, body)
         asked = call
@@ -219,6 +225,14 @@ class CorrectedAws(AwsDouble):
         if answer.status != web.HTTPOk.status_code:
             return answer
         return await self._put_right(request, call, answer)
+
+    async def _balanced(self, request: web.Request, call: Call, body: bytes) -> web.Response:
+        asked = self._balancers.request(call)
+        answer = await self._send(request, body if asked is call else asked.body())
+        if answer.status == web.HTTPOk.status_code:
+            for more in self._balancers.afterwards(call):
+                await self._send(request, more.body())
+        return answer
 
     async def _put_right(
         self, request: web.Request, call: Call, answer: web.Response

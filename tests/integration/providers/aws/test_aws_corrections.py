@@ -263,6 +263,38 @@ async def test_hooks_run_before_and_after_a_call(aws: CorrectedAws, client: AwsC
     assert seen == [f"DescribeSubnets {[subnet]}"] * 2
 
 
+async def test_new_load_balancers_have_the_defaults_of_aws(client: AwsClient) -> None:
+    network = await Network.create(client, zones=("a",))
+    subnets = [network.workers["a"]]
+    listener = {"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 30080}
+
+    await client.call(
+        "elb",
+        "CreateLoadBalancer",
+        LoadBalancerName="classic",
+        Listeners=[listener],
+        Subnets=subnets,
+    )
+    await client.call(
+        "elbv2", "CreateLoadBalancer", Name="network", Type="network", Subnets=subnets
+    )
+
+    [classic] = await client.pages("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions")
+    assert classic["HealthCheck"] == {
+        "Target": "TCP:30080",
+        "Interval": 30,
+        "Timeout": 5,
+        "UnhealthyThreshold": 2,
+        "HealthyThreshold": 10,
+    }
+    [other] = await client.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers")
+    assert other["Scheme"] == "internet-facing"
+
+
+async def test_instances_of_most_types_have_no_topology(client: AwsClient) -> None:
+    assert await client.pages("ec2", "DescribeInstanceTopology", "Instances") == []
+
+
 async def test_writes_are_distinguished_from_reads(aws: CorrectedAws, client: AwsClient) -> None:
     network = await Network.create(client)
     await network.file_system("a")
