@@ -26,12 +26,14 @@ from pergola.sandbox.module import (
 )
 from pergola.sandbox.node import requirements
 from pergola.sandbox.on_demand import (
+    AWS_CLOUD_CONTROLLER_MANAGER,
     GARDENADM,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
     GARDENLET_CHART,
     LANDSCAPE,
     LOCAL_PROVIDER,
+    MACHINE_CONTROLLER_AWS,
     MACHINE_CONTROLLER_MANAGER,
     PREVIOUS_GARDENLET,
     PREVIOUS_GARDENLET_CHART,
@@ -137,6 +139,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             programs=(
                 *LANDSCAPE,
                 *LOCAL_PROVIDER.parts,
+                MACHINE_CONTROLLER_AWS,
                 MACHINE_CONTROLLER_MANAGER,
                 GARDENADM,
                 GARDENER_RESOURCE_MANAGER,
@@ -184,9 +187,10 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             jobs=1,
         ),
         "originals": Part(
-            "programs and installations of the originals: Cluster API, sharder, promtool, agents",
+            "programs of the originals: Cluster API, AWS's cloud controller, promtool, agents",
             ("integration",),
             programs=(
+                AWS_CLOUD_CONTROLLER_MANAGER,
                 CALICO_CONFIG_CHECK,
                 CILIUM_CONFIG_CHECK,
                 CLUSTER_API_CONFIG,

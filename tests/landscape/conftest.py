@@ -9,15 +9,19 @@ import pytest_asyncio
 
 from pergola.api.objects import Key
 from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.landscape.aws import account_in_aws
 from tests.support.landscape import SeedCluster, World, living_landscape
-from tests.support.landscape_aws import account_in_aws
+from tests.support.landscape_aws import BACKED_UP, backup_secret
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def landscape(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """Yield a landscape whose Garden is reconciled."""
+async def landscape(
+    tmp_path_factory: pytest.TempPathFactory, aws: CorrectedAws
+) -> AsyncIterator[World]:
+    """Yield a landscape whose Garden is reconciled, with machines in an AWS."""
     name = f"land-{os.getpid()}-{secrets.token_hex(2)}"
-    async with living_landscape(name, tmp_path_factory.mktemp("landscape")) as world:
+    directory = tmp_path_factory.mktemp("landscape")
+    async with living_landscape(name, directory, aws=aws.url) as world:
         yield world
 
 
@@ -31,6 +35,16 @@ async def seed(landscape: World) -> SeedCluster:
 async def shoot(landscape: World, seed: SeedCluster) -> Key:
     """Return a healthy Shoot without workers."""
     return await landscape.shoot("first", seed)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def seeds_on_aws(landscape: World, aws: CorrectedAws) -> tuple[SeedCluster, SeedCluster]:
+    """Return two Seeds with backups, on which Pergola's extensions run."""
+    await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
+    await landscape.install("networking-calico")
+    await landscape.garden.create(backup_secret())
+    one = await landscape.seed("source", patch=BACKED_UP)
+    return one, await landscape.seed("target", patch=BACKED_UP)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -64,7 +64,12 @@ async def test_two_instances_of_an_extension_keep_to_their_own_resources(
     of_garden = handled(site, "runtime-extension-pergola-aws")
     of_seed = handled(site, "extension-pergola-aws")
     assert {each.kind for each in of_garden} == {"BackupBucket", "BackupEntry"}
-    assert {each.kind for each in of_seed} == {"Infrastructure", "DNSRecord"}
+    assert {each.kind for each in of_seed} == {
+        "ControlPlane",
+        "DNSRecord",
+        "Infrastructure",
+        "Worker",
+    }
     await landscape.delete(SHOOT, key)
     await landscape.garden.delete(GARDENLET, Key("garden", _NAME))
     await landscape.delete(SEED, Key("", _NAME))

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Final
 
 import pytest
-import pytest_asyncio
 
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SHOOT
@@ -16,14 +15,11 @@ from pergola.manifests import manifest
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
 from pergola.sandbox.landscape import create_shoot
+from pergola.sandbox.landscape.aws import REGION
 from tests.support.landscape import SeedCluster, World
 from tests.support.landscape_aws import (
-    BACKED_UP,
-    REGION,
-    backup_secret,
     create_shoot_on_aws,
     move,
-    reconcile,
 )
 from tests.support.landscape_faults import killed_at_random
 
@@ -39,26 +35,16 @@ _MADE: Final = Counter(
 _MINE: Final = Key("default", "mine")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def seeds(landscape: World, aws: CorrectedAws) -> tuple[SeedCluster, SeedCluster]:
-    """Return two Seeds with backups, on which Pergola's extensions run."""
-    await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
-    await landscape.install("networking-calico")
-    await landscape.garden.create(backup_secret())
-    one = await landscape.seed("source", patch=BACKED_UP)
-    return one, await landscape.seed("target", patch=BACKED_UP)
-
-
 async def test_the_aws_resources_of_a_shoot_are_made_once_and_removed(
-    landscape: World, aws: CorrectedAws, seeds: tuple[SeedCluster, SeedCluster]
+    landscape: World, aws: CorrectedAws, seeds_on_aws: tuple[SeedCluster, SeedCluster]
 ) -> None:
-    seed, _ = seeds
+    seed, _ = seeds_on_aws
     async with aws.client(REGION) as account:
         before = await everything(account)
         key = await create_shoot_on_aws(landscape, seed.name, "aws")
         made = await everything(account)
         assert kinds(made.keys() - before.keys()) >= _MADE
-        await reconcile(landscape, key)
+        await landscape.perform(SHOOT, key, "reconcile")
         assert await states_of_backups(seed) == ["Succeeded"]
         assert await everything(account) == made
         await landscape.delete(SHOOT, key)
@@ -67,9 +53,9 @@ async def test_the_aws_resources_of_a_shoot_are_made_once_and_removed(
 
 
 async def test_a_control_plane_moves_to_another_seed_with_all_it_has(
-    landscape: World, aws: CorrectedAws, seeds: tuple[SeedCluster, SeedCluster]
+    landscape: World, aws: CorrectedAws, seeds_on_aws: tuple[SeedCluster, SeedCluster]
 ) -> None:
-    source, target = seeds
+    source, target = seeds_on_aws
     async with aws.client(REGION) as account:
         before = await everything(account)
         key = await create_shoot_on_aws(landscape, source.name, "moved")
@@ -86,7 +72,7 @@ async def test_a_control_plane_moves_to_another_seed_with_all_it_has(
         assert await source.site.client.find(NAMESPACE, Key("", namespace)) is None
         assert await states_of_backups(source) == []
         assert await states_of_backups(target) == ["Succeeded"]
-        await reconcile(landscape, key)
+        await landscape.perform(SHOOT, key, "reconcile")
         assert await everything(account) == made
         await landscape.delete(SHOOT, key)
         assert await everything(account) == before
@@ -96,18 +82,18 @@ async def test_a_control_plane_moves_to_another_seed_with_all_it_has(
 async def test_extensions_that_are_killed_in_every_phase_make_nothing_twice(
     landscape: World,
     aws: CorrectedAws,
-    seeds: tuple[SeedCluster, SeedCluster],
+    seeds_on_aws: tuple[SeedCluster, SeedCluster],
     chance: random.Random,
 ) -> None:
-    source, target = seeds
+    source, target = seeds_on_aws
     async with aws.client(REGION) as account:
         before = await everything(account)
-        async with killed_at_random(landscape, seeds, chance) as kills:
+        async with killed_at_random(landscape, seeds_on_aws, chance) as kills:
             key = await create_shoot_on_aws(landscape, source.name, "stricken")
             made = await everything(account)
             assert kinds(made.keys() - before.keys()) >= _MADE
             await move(landscape, key, target)
-            await reconcile(landscape, key)
+            await landscape.perform(SHOOT, key, "reconcile")
             assert await everything(account) == made
             await landscape.delete(SHOOT, key)
         assert await everything(account) == before

@@ -16,6 +16,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
 from pergola.sandbox.landscape import Reconciliation, succeeded
+from pergola.sandbox.landscape.aws import REGION
 from pergola.sandbox.on_demand import (
     GARDENLET,
     PREVIOUS_GARDENLET,
@@ -28,10 +29,8 @@ from pergola.testing.waiting import until
 from tests.support.landscape import PATIENCE, SeedCluster, World, living_landscape, uids
 from tests.support.landscape_aws import (
     BACKED_UP,
-    REGION,
     backup_secret,
     create_shoot_on_aws,
-    reconcile,
 )
 from tests.support.landscape_faults import own_processes
 
@@ -83,7 +82,10 @@ async def test_pergola_of_the_commit_before_is_upgraded_and_nothing_is_lost(
     current.symlink_to(await asyncio.to_thread(commit_before, tmp_path / "before") / "src")
     monkeypatch.setenv("PYTHONPATH", str(current))
     name = f"upgrade-{os.getpid()}"
-    async with living_landscape(name, tmp_path) as landscape, aws.client(REGION) as account:
+    async with (
+        living_landscape(name, tmp_path, aws=aws.url) as landscape,
+        aws.client(REGION) as account,
+    ):
         await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
         await landscape.install("networking-calico")
         await landscape.garden.create(backup_secret())
@@ -92,7 +94,7 @@ async def test_pergola_of_the_commit_before_is_upgraded_and_nothing_is_lost(
         key = await create_shoot_on_aws(landscape, seed.name, "aws")
         made, resources = await everything(account), await uids(seed.site.client)
         upgrade(current, landscape, seed)
-        await reconcile(landscape, key)
+        await landscape.perform(SHOOT, key, "reconcile")
         await landscape.perform(SEED, Key("", seed.name), "reconcile")
         assert await everything(account) == made
         assert resources.items() <= (await uids(seed.site.client)).items()

@@ -235,14 +235,15 @@ class World:
 
 
 @asynccontextmanager
-async def living_landscape(name: str, directory: Path) -> AsyncGenerator[World]:
+async def living_landscape(name: str, directory: Path, *, aws: str = "") -> AsyncGenerator[World]:
     """Run a Garden with a project until the block ends.
 
     Args:
         directory: for logs; they stay.
+        aws: the URL of an AWS in which the machines of Shoots are started, if not empty.
     """
     async with AsyncExitStack() as stack:
-        clusters = await stack.enter_async_context(landscape(name))
+        clusters = await stack.enter_async_context(landscape(name, aws=aws))
         line, variables = await operator_command(clusters.garden, clusters.operator_environment)
         operator = Child("operator", line, directory, lambda: None, environment=variables)
         await operator.start()

@@ -39,9 +39,9 @@ def test_the_commands_of_a_page_do_what_it_says(reader: Reader, name: str) -> No
         pytest.param(UP[0], (FIRST_STEPS, LOOK_AROUND), marks=pytest.mark.soak("guides")),
         pytest.param(UP[1], (GARDEN,), marks=pytest.mark.soak("guides")),
         # The part `landscape-node` has a Seed on a real node.
-        pytest.param(f"{UP[2]} --simulated", (LANDSCAPE,), marks=pytest.mark.soak("landscape")),
+        pytest.param(UP[3], (LANDSCAPE,), marks=pytest.mark.soak("landscape")),
     ],
-    ids=UP,
+    ids=(UP[0], UP[1], UP[3]),
 )
 def test_the_commands_beside_a_running_pergola_do_what_their_pages_say(
     reader: Reader, line: str, guides: tuple[Guide, ...]

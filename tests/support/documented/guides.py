@@ -369,7 +369,12 @@ folder=$(dirname $KUBECONFIG)
 export GARDEN=$folder/virtual.kubeconfig SHOOT=$folder/shoot.kubeconfig
 export SEED=${folder%garden}seed/kubeconfig""",
 )
-UP: Final = ("pergola up", "pergola up --only garden", "pergola up --only landscape")
+UP: Final = (
+    "pergola up",
+    "pergola up --only garden",
+    "pergola up --only landscape",
+    "pergola up --only landscape --aws",
+)
 """Commands that run in a terminal of their own, with the guides above in another one."""
 
 REPLACEMENT: Final = "how-to/replace-the-resource-manager-of-a-seed.md"

@@ -42,16 +42,18 @@ def missing_for_a_node() -> list[str]:
     return _missing((HELM,), GARDEN_IMAGES)
 
 
-def missing_for_a_landscape(*, simulated: bool) -> list[str]:
+def missing_for_a_landscape(*, simulated: bool, aws: bool) -> list[str]:
     """Return the programs and images of a landscape that must be compiled first.
 
     Args:
         simulated: Whether the nodes of the Seed are simulated.
+        aws: Whether it has machines in AWS.
     """
     from pergola.sandbox.images.catalogue import SEED_IMAGES
-    from pergola.sandbox.on_demand import LANDSCAPE
+    from pergola.sandbox.on_demand import LANDSCAPE, MACHINES
 
-    return missing_programs(LANDSCAPE) if simulated else _missing(LANDSCAPE, SEED_IMAGES)
+    programs = (*LANDSCAPE, *(MACHINES.packages if aws else ()))
+    return missing_programs(programs) if simulated else _missing(programs, SEED_IMAGES)
 
 
 def _missing(programs: "Components", names: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ EXTENSIONS: Final = "Webhooks, tokens, policies and a network at work"
 GARDEN: Final = "A Garden comes up"
 SEED: Final = "A Seed joins the Garden"
 SHOOT: Final = "A user creates a Shoot"
+SHOOT_ON_AWS: Final = "A user creates a Shoot on AWS"
 AROUND: Final = "Look around"
 
 
@@ -155,8 +156,10 @@ async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Pat
     """Show a Garden, a Seed and a Shoot, and return the kubeconfig of the Seed's cluster."""
     from pergola.cli.up import landscape
     from pergola.cli.up.garden_places import why_simulated
+    from pergola.sandbox.landscape.aws import account_in_aws
 
-    why = "--simulated was given" if tour.simulated else why_simulated()
+    given = "--aws was given" if tour.aws else "--simulated was given"
+    why = given if tour.simulated else why_simulated()
     simulated = bool(why)
     story.chapter(
         GARDEN,
@@ -166,8 +169,9 @@ async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Pat
     nodes = f"All nodes are simulated: {why}." if why else "The Seed gets a real node."
     story.say(nodes)
     async with landscape.evidence(tour.name) as known:
+        account = await stack.enter_async_context(account_in_aws()) if tour.aws else None
         found, virtual = await landscape.show_garden(
-            tour.name, story, stack, known, simulated=simulated
+            tour.name, story, stack, known, simulated=simulated, aws=account.url if account else ""
         )
         story.chapter(
             SEED,
@@ -181,6 +185,14 @@ async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Pat
             "cluster without workers. Pergola is its resource manager, too.",
         )
         await landscape.show_shoot(seed, virtual, story)
+        if account is not None:
+            story.chapter(
+                SHOOT_ON_AWS,
+                "Pergola's AWS extension makes a network, DNS records and machines for this Shoot, "
+                "Calico comes from its network extension. The account is simulated, and so are the "
+                "nodes; gardenlet and machine-controller-manager are the originals.",
+            )
+            await landscape.show_shoot_on_aws(found, seed, virtual, account, story)
     return seed.sandbox.kubeconfig
 
 

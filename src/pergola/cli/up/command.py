@@ -20,6 +20,7 @@ def up(
     name: Annotated[str, Parameter(help="Name of the sandbox; two names run side by side.")] = "up",
     only: Literal["resources", "garden", "landscape"] | None = None,
     simulated: Flag = False,
+    aws: Flag = False,
     examples: Annotated[
         Path | None,
         Parameter(help="Folder of manifests to apply instead of Pergola's examples."),
@@ -46,12 +47,18 @@ def up(
     simulated
         Run the Garden, or the Seed of a landscape, on simulated nodes even if this machine can run
         a real one.
+    aws
+        Add a Shoot on a simulated AWS to a landscape, with machines; all nodes are simulated then.
     kubeconfig
         Use this cluster instead of a sandbox; without a Garden.
     context
         Context of that kubeconfig.
     """
-    tour = Tour(once, name, only, simulated, examples, kubeconfig, context)
+    tour = Tour(once, name, only, simulated or aws, examples, kubeconfig, context, aws)
+    if aws and not tour.has_landscape:
+        from pergola.cli.up.story import UpError
+
+        raise UpError("--aws adds a Shoot to a landscape: it needs --only landscape")
     if not asyncio.run(_up(tour)):
         sys.exit(_INTERRUPTED)
 

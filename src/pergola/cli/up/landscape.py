@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import GroupVersionKind, JsonObject, Key
     from pergola.cli.up.story import Story
     from pergola.kube.client import Client
+    from pergola.sandbox.aws.corrections import CorrectedAws
     from pergola.sandbox.evidence import Evidence
     from pergola.sandbox.landscape import Landscape, Reconciliation
     from pergola.sandbox.seed_node import NodeSite
@@ -24,6 +25,7 @@ _BUILT_FOR_A_NODE: Final = "up to an hour on two cores"
 _SECONDS: Final = 900.0
 _EVERY_SECONDS: Final = 20.0
 _STEP: Final = 10  # percent
+_STATE_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
@@ -52,7 +54,13 @@ async def evidence(name: str) -> AsyncIterator["Evidence"]:
 
 
 async def show_garden(
-    name: str, story: "Story", stack: AsyncExitStack, known: "Evidence", *, simulated: bool
+    name: str,
+    story: "Story",
+    stack: AsyncExitStack,
+    known: "Evidence",
+    *,
+    simulated: bool,
+    aws: str = "",
 ) -> tuple["Landscape", Path]:
     """Bring up a Garden; return the landscape and a kubeconfig of the virtual cluster.
 
@@ -60,6 +68,7 @@ async def show_garden(
         simulated: Whether the nodes of the Seed will be simulated.
         stack: Ends everything.
         known: Gets the clusters.
+        aws: The URL of an AWS for machines of Shoots; empty for none.
 
     Raises:
         UpError: Something did not happen in time.
@@ -70,10 +79,10 @@ async def show_garden(
     from pergola.cli.up.operator_process import operator_process
     from pergola.sandbox.landscape import landscape
 
-    missing = await asyncio.to_thread(missing_for_a_landscape, simulated=simulated)
+    missing = await asyncio.to_thread(missing_for_a_landscape, simulated=simulated, aws=bool(aws))
     announce(story, missing, _BUILT_IN if simulated else _BUILT_FOR_A_NODE)
     with story.working() as progress:
-        found = await stack.enter_async_context(landscape(name, progress))
+        found = await stack.enter_async_context(landscape(name, progress, aws=aws))
         _add(known, "garden", found.garden)
         running = operator_process(found.garden, found.operator_environment)
         await stack.enter_async_context(running)
@@ -123,6 +132,66 @@ async def show_seed(
     return seed
 
 
+async def show_shoot_on_aws(
+    found: "Landscape",
+    seed: "Site | NodeSite",
+    virtual: Path,
+    account: "CorrectedAws",
+    story: "Story",
+) -> None:
+    """Install the extensions, create a Shoot on AWS, and show its nodes and their instances.
+
+    Raises:
+        UpError: It was not healthy in time.
+    """
+    from pergola.api.kinds import NODE, SEED, SHOOT
+    from pergola.api.objects import map_at, name_of
+    from pergola.api.texts import counted
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.sandbox.landscape import create_shoot
+
+    for extension, variables in (
+        ("pergola-aws", {"AWS_ENDPOINT_URL": account.url}),
+        ("networking-calico", {}),
+    ):
+        await _until_installed(found, await found.install(extension, variables))
+        story.say(f"Extension {extension}: [green]installed[/]")
+    async with Client.connect(load(virtual)) as client:
+        # By itself, the scheduler chooses Seeds on AWS only.
+        [chosen] = await client.list(SEED)
+        patch: JsonObject = {"spec": {"seedName": name_of(chosen)}}
+        key = await create_shoot(client, patch, example="shoot-on-aws.yaml")
+        await _until_healthy(client, SHOOT, key, story)
+        namespace = map_at(await client.get(SHOOT, key), "status")["technicalID"]
+        own = await _write_access(client, key, seed, virtual.with_name("shoot-on-aws.kubeconfig"))
+    async with Client.connect(load(own)) as shoot:
+        nodes = await shoot.list(NODE)
+    instances = ", ".join(sorted(str(map_at(node, "spec")["providerID"]) for node in nodes))
+    story.say(f"It has {counted(len(nodes), 'node')}: {instances}")
+    story.try_it(own, "kubectl get nodes", "kubectl -n kube-system get pods")
+    story.try_it(
+        seed.sandbox.kubeconfig,
+        f"kubectl -n {namespace} get machinedeployments,machines",
+        f"pergola why worker/{key.name} -n {namespace}",
+        f"pergola aws show infrastructure/{key.name} -n {namespace} --endpoint-url {account.url}",
+    )
+
+
+async def _until_installed(found: "Landscape", key: "Key") -> None:
+    from pergola.api.operator_v1alpha1 import EXTENSION
+    from pergola.kube import states
+    from pergola.operator.conditions import is_true
+
+    async with (
+        within(_SECONDS, f"Extension {key.name}"),
+        aclosing(states.watched(found.garden.client, EXTENSION, key, _STATE_SECONDS)) as seen,
+    ):
+        async for obj in seen:
+            if obj is not None and is_true(obj, "Installed"):
+                return
+
+
 async def show_shoot(seed: "Site | NodeSite", virtual: Path, story: "Story") -> None:
     """Create a Shoot, and use it as its owner does.
 
@@ -131,19 +200,15 @@ async def show_shoot(seed: "Site | NodeSite", virtual: Path, story: "Story") -> 
     """
     from pergola.api.kinds import NAMESPACE, SHOOT
     from pergola.api.texts import counted
-    from pergola.cli.up.garden_places import through
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
-    from pergola.kube.yaml import dump
-    from pergola.sandbox.directory import write
     from pergola.sandbox.landscape import create_project, create_shoot
 
     async with Client.connect(load(virtual)) as client:
         await create_project(client)
         key = await create_shoot(client)
         await _until_healthy(client, SHOOT, key, story)
-        document = through(await _access(client, key), seed.proxy)
-    own = write(virtual.with_name("shoot.kubeconfig"), dump(document))
+        own = await _write_access(client, key, seed, virtual.with_name("shoot.kubeconfig"))
     async with Client.connect(load(own)) as shoot:
         count = len(await shoot.list(NAMESPACE, metadata_only=True))
     story.say(f"Its user's kubeconfig works: the cluster has {counted(count, 'namespace')}.")
@@ -196,12 +261,14 @@ def summary(found: "Reconciliation") -> str:
     return f"{found.percent:3} %  {found.description}{problem}"
 
 
-async def _access(client: "Client", key: "Key") -> "JsonObject":
-    """Return the kubeconfig of a Shoot's administrator."""
-    from pergola.kube.yaml import parse
+async def _write_access(client: "Client", key: "Key", seed: "Site | NodeSite", file: Path) -> Path:
+    """Write a kubeconfig of a Shoot's administrator, who reaches it through the Seed's node."""
+    from pergola.cli.up.garden_places import through
+    from pergola.kube.yaml import dump, parse
+    from pergola.sandbox.directory import write
     from pergola.sandbox.landscape import admin_kubeconfig
 
     document = parse(await admin_kubeconfig(client, key))
     if not isinstance(document, dict):
         raise UpError(f"the kubeconfig of Shoot {key} is not an object")
-    return document
+    return write(file, dump(through(document, seed.proxy)))

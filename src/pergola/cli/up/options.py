@@ -15,6 +15,7 @@ class Tour:
     examples: Path | None
     kubeconfig: Path | None
     context: str | None
+    aws: bool = False
 
     @property
     def has_sandbox(self) -> bool:
@@ -45,4 +46,5 @@ class Tour:
     def chapters(self) -> int:
         """The number of chapters."""
         resources = self.has_sandbox + 1 + self.has_own_examples
-        return self.has_resources * resources + self.has_garden + 2 * self.has_landscape + 1
+        landscape = self.has_landscape * (2 + self.aws)
+        return self.has_resources * resources + self.has_garden + landscape + 1

@@ -12,6 +12,7 @@ from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KUBE
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images.envoy import ENVOYS
 from pergola.sandbox.images.garden import GARDEN
+from pergola.sandbox.images.machines import MACHINE_CONTROLLERS
 from pergola.sandbox.images.monitoring import OBSERVERS
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.images.pergola import REPLACEMENTS, PergolaImage
@@ -57,6 +58,7 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     Program(KUBE_PROXY, "registry.k8s.io/kube-proxy", KUBERNETES_NODE, user=_ROOT),
     *GARDEN,
     *OBSERVERS,
+    *MACHINE_CONTROLLERS,
     *PROVIDER,
     *REPLACEMENTS,
     *ENVOYS,

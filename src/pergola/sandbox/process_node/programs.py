@@ -19,6 +19,7 @@ from pergola.sandbox.on_demand import (
     GARDENER_APISERVER,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
+    MACHINE_CONTROLLER_AWS,
     MACHINE_CONTROLLER_MANAGER,
     MACHINE_CONTROLLER_MANAGER_LOCAL,
     PROVIDER_LOCAL,
@@ -260,6 +261,7 @@ def _machine_controller(args: Arguments, place: Place, shared: NodeEnvironment) 
 
 _ADAPT: Final = {
     PROVIDER_LOCAL: _pergola,  # the flags of Gardener's library are those of Pergola's
+    MACHINE_CONTROLLER_AWS: _machine_controller,
     MACHINE_CONTROLLER_MANAGER: _machine_controller,
     MACHINE_CONTROLLER_MANAGER_LOCAL: _machine_controller,
     ETCD: _etcd,

@@ -1,30 +1,31 @@
-"""Nodes of Shoots for the machines of provider-local.
+"""Nodes of Shoots for the machines that machine-controller-manager makes.
 
-Its machines are pods in the cluster of the Seed, which kwok simulates there; nothing runs in them,
-so kwok also simulates the kubelets, in the clusters of the Shoots. This module registers the nodes
-as kubelets do, and reports what gardener-node-agent does when it has configured a machine.
+Nothing runs in a machine: those of provider-local are pods that kwok simulates in the cluster of
+the Seed, and those of AWS are instances of a simulated account. So kwok also simulates the
+kubelets, in the clusters of the Shoots; `shoot_nodes` does the rest of their work.
 """
 
 import asyncio
 import base64
+import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from pergola.api.kinds import NODE, POD, SECRET
+from pergola.api.kinds import MACHINE, NODE, SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,
-    annotations_of,
-    labels_of,
     map_at,
     maps_at,
-    name_of,
+    metadata_of,
 )
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
-from pergola.manifests import manifest
+from pergola.pki.authorities import Authority
+from pergola.pki.keys import Pair
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
 from pergola.runtime.controlling.unit import Controller, Unit
@@ -33,27 +34,16 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox.child import Child
 from pergola.sandbox.components import simulating
 from pergola.sandbox.directory import write
-from pergola.sandbox.late_kinds import whole
+from pergola.sandbox.late_kinds import late_caches
+from pergola.sandbox.simulated.shoot_nodes import joining, register, report
 
-_LABELS: Final = "app=machine,machine-provider=local"
-_PREFIX: Final = "infra-"
 _ACCESS: Final = "gardener-internal"
+_AUTHORITIES: Final = "managed-by=secrets-manager,manager-identity=gardenlet,name=ca-kubelet"
+_ADDRESS: Final = "127.0.0.1"
+_LIFETIME: Final = timedelta(days=1)
 _RETRY: Final = 5.0
 _AGENT_SECONDS: Final = 5.0
-_SYSTEM: Final = "kube-system"
-_CONFIGURATIONS: Final = "gardener.cloud/role=operating-system-config"
-_POOL: Final = "worker.gardener.cloud/pool"
-_DESIRED: Final = "checksum/data-script"
-_APPLIED: Final = "checksum/cloud-config-data"
-# Kubelets register their nodes with it; the resource manager of the Shoot removes it.
-_NOT_READY: Final = {
-    "key": "node.gardener.cloud/critical-components-not-ready",
-    "effect": "NoSchedule",
-}
 _LEASE_SECONDS: Final = 40
-# A webhook of provider-local changes these, which every kubelet reports when it registers its node.
-_RESOURCES: Final = {"cpu": "2", "memory": "4Gi", "pods": "110"}
-_STATUS: Final = {"capacity": _RESOURCES, "allocatable": _RESOURCES}
 
 
 class Machines:
@@ -61,17 +51,22 @@ class Machines:
 
     Args:
         client: of the Seed.
-        pods: the machines of all Shoots.
+        machines: those of all Shoots.
         program: kwok.
         directory: for files and logs.
         proxy: of the Seed's node.
     """
 
     def __init__(
-        self, client: Client, pods: Cache[JsonObject], program: Path, directory: Path, proxy: str
+        self,
+        client: Client,
+        machines: Cache[JsonObject],
+        program: Path,
+        directory: Path,
+        proxy: str,
     ) -> None:
         self._client = client
-        self._pods = pods
+        self._machines = machines
         self._program = program
         self._directory = directory
         self._proxy = proxy
@@ -79,12 +74,8 @@ class Machines:
 
     async def reconcile(self, namespace: str) -> Outcome:
         """Simulate the nodes of the machines in a namespace, or stop if there are none."""
-        names = [
-            name_of(pod)
-            for key, pod in self._pods.items()
-            if key.namespace == namespace and map_at(pod, "status").get("phase") == "Running"
-        ]
-        if not names:
+        keys = [key for key, _ in self._machines.items() if key.namespace == namespace]
+        if not keys:
             await self._stop(namespace)
             return DONE
         kubeconfig = await self._access(namespace)
@@ -92,9 +83,12 @@ class Machines:
             return Again(_RETRY)
         await self._simulate(namespace, kubeconfig)
         async with Client.connect(load(kubeconfig)) as shoot:
-            for name in names:
-                await _register(shoot, name)
-            await _configure(shoot)
+            for key in keys:
+                # machine-controller-manager deletes the Node of a machine while this runs.
+                node = joining(self._machines.get(key))
+                if node is not None and await shoot.find(NODE, Key.of(node)) is None:
+                    await register(shoot, node)
+            await report(shoot)
         return Again(_AGENT_SECONDS)
 
     async def close_at_end(self) -> None:
@@ -107,7 +101,7 @@ class Machines:
 
     async def _access(self, namespace: str) -> Path | None:
         """Write gardenlet's kubeconfig of the Shoot, and return its file."""
-        key = Key(namespace.removeprefix(_PREFIX), _ACCESS)
+        key = Key(namespace, _ACCESS)
         secret = await self._client.find(SECRET, key)
         content = map_at(secret or {}, "data").get("kubeconfig")
         document = parse(base64.b64decode(content)) if content else None
@@ -115,14 +109,41 @@ class Machines:
             return None
         for cluster in maps_at(document, "clusters"):
             cluster["cluster"]["proxy-url"] = self._proxy
-        return write(self._directory / f"{namespace}.kubeconfig", dump(document))
+        return await self._written(namespace, "kubeconfig", dump(document))
+
+    async def _written(self, namespace: str, name: str, text: str) -> Path:
+        """Write a file that kwok reads when it starts; stop it if the file changes."""
+        file = self._directory / f"{namespace}.{name}"
+        if not file.exists() or await asyncio.to_thread(file.read_text) != text:
+            await self._stop(namespace)
+            write(file, text)
+        return file
 
     async def _simulate(self, namespace: str, kubeconfig: Path) -> None:
-        if namespace not in self._kwoks:
-            line = [str(self._program), *simulating(kubeconfig, _LEASE_SECONDS)]
-            child = Child(f"kwok-{namespace}", line, self._directory, lambda: None)
-            self._kwoks[namespace] = child
-            await child.start()
+        """Run kwok as the kubelet of all nodes, which the API server can verify."""
+        found = await self._client.list(SECRET, namespace, labels=_AUTHORITIES)
+        pairs = [_pair(each) for each in sorted(found, key=_created)]
+        authority = pairs[-1]
+        await self._written(namespace, "kubelets-ca", authority.public.decode())
+        if namespace in self._kwoks:
+            return
+        issued = Authority(authority).issue_server(
+            "kubelets", (_ADDRESS,), datetime.now(UTC), _LIFETIME
+        )
+        certificate = write(self._directory / f"{namespace}.kubelets.crt", issued.public)
+        key = write(self._directory / f"{namespace}.kubelets.key", issued.private)
+        port = _free_port()
+        line = [
+            str(self._program),
+            *simulating(kubeconfig, _LEASE_SECONDS),
+            f"--node-port={port}",
+            f"--server-address={_ADDRESS}:{port}",
+            f"--tls-cert-file={certificate}",
+            f"--tls-private-key-file={key}",
+        ]
+        child = Child(f"kwok-{namespace}", line, self._directory, lambda: None)
+        self._kwoks[namespace] = child
+        await child.start()
 
     async def _stop(self, namespace: str) -> None:
         child = self._kwoks.pop(namespace, None)
@@ -130,34 +151,31 @@ class Machines:
             await child.stop()
 
 
-async def _register(shoot: Client, name: str) -> None:
-    """Create the Node that the kubelet of a machine would create."""
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    if await shoot.find(NODE, Key("", name)) is None:
-        spec = {"taints": [_NOT_READY]}
-        await shoot.create(manifest("v1", "Node", name, labels=labels, spec=spec, status=_STATUS))
+def _created(secret: JsonObject) -> str:
+    return str(metadata_of(secret)["creationTimestamp"])
 
 
-async def _configure(shoot: Client) -> None:
-    """Report that all nodes have the current configuration of their worker pools."""
-    secrets = await shoot.list(SECRET, _SYSTEM, labels=_CONFIGURATIONS, metadata_only=True)
-    checksums = {labels_of(each).get(_POOL): annotations_of(each).get(_DESIRED) for each in secrets}
-    for node in await shoot.list(NODE, metadata_only=True):
-        desired = checksums.get(labels_of(node).get(_POOL))
-        if desired and annotations_of(node).get(_APPLIED) != desired:
-            patch: JsonObject = {"metadata": {"annotations": {_APPLIED: desired}}}
-            await shoot.patch(NODE, Key.of(node), patch)
+def _pair(secret: JsonObject) -> Pair:
+    data = map_at(secret, "data")
+    return Pair(base64.b64decode(data["ca.crt"]), base64.b64decode(data["ca.key"]))
+
+
+def _free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind((_ADDRESS, 0))
+        return int(chosen.getsockname()[1])
 
 
 def machines_unit(client: Client, program: Path, directory: Path, proxy: str) -> Unit:
     """Return the unit that simulates the nodes of all Shoots of a Seed."""
-    pods = Cache(client, POD, whole, labels=_LABELS)
-    machines = Machines(client, pods, program, directory, proxy)
+    definitions, caches = late_caches(client, [MACHINE])
+    machines = Machines(client, caches[MACHINE], program, directory, proxy)
     return Controller(
         "machines",
         machines.reconcile,
-        watches=[Watch(pods, to=_namespaces)],
+        watches=[Watch(caches[MACHINE], to=_namespaces)],
         metrics=Metrics(),
+        caches=[definitions, caches[MACHINE]],
         tasks=[machines.close_at_end],
     )
 

@@ -69,7 +69,7 @@ class SiteSettings:
         flags: more flags of its API server.
         reported: the types of extension resources that are reported as successful, by kind.
         backups: the folder for backups of etcds; None to take none.
-        machines: simulate the nodes of Shoots whose machines provider-local makes.
+        machines: simulate the nodes of Shoots whose machines machine-controller-manager makes.
     """
 
     node: NodeSettings = field(default_factory=lambda: NodeSettings(namespace=NAMESPACE))

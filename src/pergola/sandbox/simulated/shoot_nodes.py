@@ -1,0 +1,113 @@
+"""What kubelets and gardener-node-agents write in a Shoot whose nodes kwok simulates."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from pergola.api.kinds import CSI_NODE, NODE, POD, SECRET
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    labels_of,
+    map_at,
+    name_of,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists
+from pergola.manifests import manifest
+
+_MANAGER: Final = "pergola-sandbox"
+_NODE: Final = "node"
+"""The label of a Machine with the name of its Node."""
+_SYSTEM: Final = "kube-system"
+_CONFIGURATIONS: Final = "gardener.cloud/role=operating-system-config"
+_POOL: Final = "worker.gardener.cloud/pool"
+_DESIRED: Final = "checksum/data-script"
+_APPLIED: Final = "checksum/cloud-config-data"
+# Kubelets register their nodes with it; the resource manager of the Shoot removes it.
+_NOT_READY: Final = {
+    "key": "node.gardener.cloud/critical-components-not-ready",
+    "effect": "NoSchedule",
+}
+_WAIT_FOR_CSI: Final = "node.gardener.cloud/wait-for-csi-node-"
+_LEASE_SECONDS: Final = 40
+# A webhook of provider-local changes these, which every kubelet reports when it registers its node.
+_RESOURCES: Final = {"cpu": "2", "memory": "4Gi", "pods": "110"}
+_NODE_INFO: Final = (
+    *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion"),
+    *("machineID", "operatingSystem", "osImage", "systemUUID"),
+)
+_STATUS: Final = {"capacity": _RESOURCES, "allocatable": _RESOURCES}
+
+
+def joining(machine: JsonObject | None) -> JsonObject | None:
+    """Return the Node that the kubelet of a machine creates; None if it does not run."""
+    if machine is None or deletion_timestamp_of(machine) is not None:
+        return None
+    name, provider_id = labels_of(machine).get(_NODE), map_at(machine, "spec").get("providerID")
+    if not name or not provider_id:
+        return None
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    spec = {"taints": [_NOT_READY], "providerID": provider_id}
+    return manifest("v1", "Node", name, labels=labels, spec=spec)
+
+
+async def register(shoot: Client, node: JsonObject) -> None:
+    """Create a Node, whose kubelet has the version of the API server."""
+    version = orjson.loads(await shoot.get_raw("/version"))["gitVersion"]
+    info: JsonObject = {**dict.fromkeys(_NODE_INFO, ""), "kubeletVersion": version}
+    with suppress(AlreadyExists):
+        await shoot.create({**node, "status": {**_STATUS, "nodeInfo": info}})
+
+
+async def report(shoot: Client) -> None:
+    """Report what kubelets and gardener-node-agents do on all nodes of a Shoot."""
+    nodes = await shoot.list(NODE, metadata_only=True)
+    await _configure(shoot, nodes)
+    await _register_drivers(shoot)
+    for node in nodes:
+        await _renew_lease(shoot, name_of(node))
+
+
+async def _configure(shoot: Client, nodes: list[JsonObject]) -> None:
+    """Report that nodes have the current configuration of their worker pools."""
+    secrets = await shoot.list(SECRET, _SYSTEM, labels=_CONFIGURATIONS, metadata_only=True)
+    checksums = {labels_of(each).get(_POOL): annotations_of(each).get(_DESIRED) for each in secrets}
+    for node in nodes:
+        desired = checksums.get(labels_of(node).get(_POOL))
+        if desired and annotations_of(node).get(_APPLIED) != desired:
+            patch: JsonObject = {"metadata": {"annotations": {_APPLIED: desired}}}
+            await shoot.patch(NODE, Key.of(node), patch)
+
+
+async def _register_drivers(shoot: Client) -> None:
+    """Register the CSI drivers that run on each node."""
+    drivers: dict[str, set[str]] = {}
+    for pod in await shoot.list(POD, _SYSTEM):
+        if map_at(pod, "status").get("phase") == "Running":
+            waited_for = (
+                driver
+                for name, driver in annotations_of(pod).items()
+                if name.startswith(_WAIT_FOR_CSI)
+            )
+            drivers.setdefault(str(map_at(pod, "spec").get("nodeName")), set()).update(waited_for)
+    for node, names in drivers.items():
+        if names and await shoot.find(CSI_NODE, Key("", node)) is None:
+            registered = [{"name": name, "nodeID": node} for name in sorted(names)]
+            spec = {"drivers": registered}
+            await shoot.create(manifest(CSI_NODE.api_version, CSI_NODE.kind, node, spec=spec))
+
+
+async def _renew_lease(shoot: Client, node: str) -> None:
+    """Report that gardener-node-agent runs on a node."""
+    spec: JsonObject = {
+        "leaseDurationSeconds": _LEASE_SECONDS,
+        "renewTime": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+    }
+    name = f"gardener-node-agent-{node}"
+    lease = manifest("coordination.k8s.io/v1", "Lease", name, namespace=_SYSTEM, spec=spec)
+    await shoot.apply(lease, manager=_MANAGER, force=True)
