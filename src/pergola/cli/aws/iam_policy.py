@@ -19,6 +19,9 @@ def iam_policy(
 ) -> None:
     """Print an IAM policy with exactly the permissions that the extension needs in an AWS account.
 
+    Those of the controllers in a Shoot's control plane are not among them: the cloud controller
+    manager, the CSI drivers and machine-controller-manager use the same credentials and need more.
+
     Parameters
     ----------
     mode:
