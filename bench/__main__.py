@@ -21,6 +21,7 @@ from bench import (
     seeds,
     shards,
     tables,
+    workers,
 )
 
 BENCHES: Final = {
@@ -30,6 +31,7 @@ BENCHES: Final = {
     "flood": flood,
     "dashboard": dashboard,
     "aws-flow": aws_flow,
+    "workers": workers,
     "garden": garden,
     "shards": shards,
     "peer": peer,
@@ -43,6 +45,7 @@ ALL: Final = {
     "flood": [],
     "dashboard": [],
     "aws-flow": [],
+    "workers": [],
     "garden": ["--rest", "60", "-n", "1"],
     "shards": [],
 }

@@ -27,7 +27,7 @@ from pergola.api.objects import JsonObject, JsonValue, deletion_timestamp_of, ma
 from pergola.extensions.webhooks.shoots import network_of
 from pergola.kube.patches import same
 from pergola.providers.aws.shoot_defaults import OVERLAY, ROUTED_NETWORKS, mutate_shoot
-from pergola.providers.aws.shoot_webhooks import shoot_validator
+from pergola.providers.aws.shoot_webhooks import AS_BEFORE, shoot_validator
 
 _PROVIDER: Final = ("spec", "provider")
 _DEFAULTED: Final = (
@@ -76,7 +76,8 @@ class AwsShoot(OfAws):
         """Compare the verdicts."""
         verdict = _verdict_of(question)
         before = map_at(question.get("old") or {}, "spec")
-        is_as_before = bool(verdict.warnings) or same(before, question["object"]["spec"])
+        is_known = any(each.endswith(AS_BEFORE) for each in verdict.warnings)
+        is_as_before = is_known or same(before, question["object"]["spec"])
         deleted = deletion_timestamp_of(question["object"]) is not None
         note = " as before" * is_as_before + " while it is deleted" * deleted
         return compared(answer, verdict.causes, note=note)

@@ -29,5 +29,9 @@ def machine_facts() -> list[JsonObject]:
 
 def machine_fact(case: str) -> JsonObject:
     """Return the Worker with a name."""
-    (found,) = [fact for fact in machine_facts() if fact["case"] == case]
+    name = orjson.dumps(case)
+    found: JsonObject
+    (found,) = [
+        fact for line in _lines() if name in line and (fact := orjson.loads(line))["case"] == case
+    ]
     return found

@@ -144,6 +144,19 @@ def test_an_added_zone_gets_machines_and_the_others_keep_theirs(planner: Planner
     }
 
 
+def test_machines_above_the_new_maximum_of_a_zone_are_announced(planner: Planner) -> None:
+    planner.old_pool.update(zones=["eu-west-1a"], minimum=6)
+
+    def append(pool: JsonObject) -> None:
+        pool.update(zones=["eu-west-1a", "eu-west-1b"])
+
+    found = planner.pool(append)
+    printed = planner.text(append)
+
+    assert [each["surplus"] for each in found["zones"]] == [3, 0]
+    assert f"6 machines, 3 of them above the zone's new maximum, to delete ({POOL}-z1)" in printed
+
+
 def test_pools_come_and_go(planner: Planner) -> None:
     printed = planner.text(lambda pool: pool.update(name="pool-b"))
 

@@ -154,7 +154,7 @@ def _pool(pool: "PoolChange") -> Iterator[Line]:
     if pool.fields:
         yield Line(f"without replacing a machine: {', '.join(pool.fields)}", 6)
     for zone in pool.zones:
-        if pool.fate != "change" or zone.fate != "change":
+        if pool.fate != "change" or zone.fate != "change" or zone.surplus:
             yield Line(f"{zone.name}: {_in_zone(zone)}", 6)
 
 
@@ -177,6 +177,8 @@ def _in_zone(zone: "Zone") -> str:
     from pergola.api.texts import counted
 
     number = counted(zone.machines, "machine")
+    if zone.surplus:
+        number += f", {zone.surplus} of them above the zone's new maximum, to delete"
     if zone.fate in ("replace", "update in place"):
         return (
             f"{number}, at most {zone.surge} more and {zone.unavailable} fewer at a time "
@@ -221,6 +223,7 @@ def data(change: WorkerChange) -> "JsonObject":
                         "machines": each.machines,
                         "maxSurge": each.surge,
                         "maxUnavailable": each.unavailable,
+                        "surplus": each.surplus,
                     }
                     for each in pool.zones
                 ],

@@ -70,19 +70,21 @@ async def reconcile(provider: WorkerContract[C], context: Context, obj: JsonObje
     client, namespace = context.client, context.namespace
     is_hibernated = plan.shoot.hibernation_enabled
     live = await client.list(MACHINE_DEPLOYMENT, namespace)
-    old = await deploy_classes(context, desired)
+    old = await deploy_classes(context, desired, plan.secret)
     if machines.status is not None:
         await context.save({"providerStatus": machines.status})
-    if is_hibernated:
-        await writes.mark_for_force_deletion(client, namespace)
+    if is_hibernated and await writes.mark_for_force_deletion(client, namespace):
+        await scale_controller(client, namespace, 1)
     pools = [pool.raw for pool in plan.pools]
     await deploy(context, obj, desired, live, is_hibernated=is_hibernated, autoscaled=scales(pools))
+    if is_hibernated:  # also those that were created meanwhile
+        await writes.mark_for_force_deletion(client, namespace)
     await _save_deployments(context, obj, desired)
     await _wait_until_running(provider, context, obj, desired, is_hibernated=is_hibernated)
     status = await _in_place_status(context, obj, plan, desired)
-    await _clean_up(provider, context, desired, live, old)
+    await _clean_up(provider, context, obj, desired, live, old)
     if is_hibernated:
-        await scale_controller(client, namespace, 0)
+        await _stop_controller(provider, context, obj)
     return status
 
 
@@ -107,10 +109,17 @@ def _render(
     return machines, desired_machines(plan, machines, provider.provider, user_data)
 
 
-async def deploy_classes(context: Context, desired: Sequence[DesiredMachines]) -> writes.Classes:
-    """Write MachineClasses and their Secrets, as far as they differ; return those before."""
+async def deploy_classes(
+    context: Context, desired: Sequence[DesiredMachines], credentials: JsonObject
+) -> writes.Classes:
+    """Write MachineClasses and their Secrets, as far as they differ; return those before.
+
+    Args:
+        credentials: the reference to the credentials of the cloud, which all MachineClasses get.
+    """
     old = await writes.read_classes(context.client, context.namespace)
     await writes.write_classes(context.client, desired, old)
+    await writes.renew_credentials(context.client, old, credentials, class_names(desired))
     return old
 
 
@@ -208,7 +217,7 @@ async def _wait_until_running(
         problem = missing(desired, live, is_hibernated=is_hibernated)
         return Verdict(problem, failed_machines(live, names))
 
-    needs_machines = any(each.is_manual for each in desired)
+    needs_machines = is_hibernated or any(each.is_manual for each in desired)
     kinds = KINDS if needs_machines else (MACHINE_DEPLOYMENT, MACHINE_SET)
     verdict = await awaited(context, judge, kinds, worker=worker)
     if verdict.is_good:
@@ -266,6 +275,7 @@ async def _in_place_status(
 async def _clean_up(
     provider: WorkerContract[C],
     context: Context,
+    worker: JsonObject,
     desired: Sequence[DesiredMachines],
     deployments: Sequence[JsonObject],
     old: writes.Classes,
@@ -277,22 +287,23 @@ async def _clean_up(
         old: the MachineClasses before the run.
 
     Raises:
-        ExtensionError: machines of removed pools failed, or remain after five minutes.
+        ExtensionError: machines of removed pools failed, or remain after five minutes, or the
+            Worker was changed.
     """
     client, namespace = context.client, context.namespace
     names = {each.name for each in desired}
     unwanted = [each for each in deployments if name_of(each) not in names]
     await writes.delete_all(client, MACHINE_DEPLOYMENT, unwanted)
     if unwanted and await _is_running(client, namespace):
-        await _wait_until_gone(provider, context, {name_of(each) for each in unwanted})
+        await _wait_until_gone(provider, context, worker, {name_of(each) for each in unwanted})
     used = class_names(desired)
     if leftover := old.classes.keys() - used:
-        used |= await _used_classes(context, leftover)
+        used |= await _used_classes(context, worker, leftover)
         await writes.delete_all(client, MACHINE_CLASS, writes.unused(old.classes, used))
     await writes.delete_all(client, SECRET, writes.unused(old.secrets, used))
 
 
-async def _used_classes(context: Context, names: set[str]) -> set[str]:
+async def _used_classes(context: Context, worker: JsonObject, names: set[str]) -> set[str]:
     """Return the MachineClasses that remaining machines need; wait for machines that go."""
     used: set[str] = set()
 
@@ -302,7 +313,7 @@ async def _used_classes(context: Context, names: set[str]) -> set[str]:
         going = {class_of(each) for each in live.machines if deletion_timestamp_of(each)}
         return Verdict(f"machines of {', '.join(sorted(used))} still exist" if used & going else "")
 
-    await awaited(context, judge, (MACHINE_SET, MACHINE))
+    await awaited(context, judge, (MACHINE_SET, MACHINE), worker=worker)
     return used
 
 
@@ -311,7 +322,9 @@ async def _is_running(client: Client, namespace: str) -> bool:
     return deployment is not None and current_replicas(deployment) > 0
 
 
-async def _wait_until_gone(provider: WorkerContract[C], context: Context, names: set[str]) -> None:
+async def _wait_until_gone(
+    provider: WorkerContract[C], context: Context, worker: JsonObject, names: set[str]
+) -> None:
     def judge(live: Live) -> Verdict:
         remaining = names & live.deployments.keys()
         text = ", ".join(sorted(remaining))
@@ -320,6 +333,27 @@ async def _wait_until_gone(provider: WorkerContract[C], context: Context, names:
             failed_machines(live, remaining, operation="Delete"),
         )
 
-    verdict = await awaited(context, judge, (MACHINE_DEPLOYMENT,))
+    verdict = await awaited(context, judge, (MACHINE_DEPLOYMENT,), worker=worker)
     if not verdict.is_good:
         raise failure_of(provider, verdict)
+
+
+async def _stop_controller(
+    provider: WorkerContract[C], context: Context, worker: JsonObject
+) -> None:
+    """Stop machine-controller-manager, once there is no Machine that it must delete.
+
+    Raises:
+        ExtensionError: Machines remain after five minutes, or the Worker was changed.
+    """
+    if not await _is_running(context.client, context.namespace):
+        return
+
+    def judge(live: Live) -> Verdict:
+        names = ", ".join(sorted(map(name_of, live.machines)))
+        return Verdict(f"machines still exist although the Shoot sleeps: {names}" if names else "")
+
+    verdict = await awaited(context, judge, (MACHINE,), worker=worker)
+    if not verdict.is_good:
+        raise failure_of(provider, verdict)
+    await scale_controller(context.client, context.namespace, 0)

@@ -73,12 +73,14 @@ async def _delete_kind(context: Context, kind: GroupVersionKind, labels: str | N
 async def _refresh_classes(provider: WorkerContract[C], context: Context, obj: JsonObject) -> None:
     """Update existing MachineClasses, as far as possible: machines are deleted with them.
 
-    A Worker whose configuration is wrong is deleted with the classes that it has.
+    A Worker whose configuration is wrong is deleted with the classes that it has, and all of them
+    get its credentials.
     """
     client, namespace = context.client, context.namespace
     live = await writes.read_classes(client, namespace)
     if not live.classes:
         return
+    await writes.renew_credentials(client, live, map_at(obj, "spec", "secretRef"))
     try:
         plan = await plan_of(provider, context, obj)
         _, desired = await rendered(provider, context, plan, obj)

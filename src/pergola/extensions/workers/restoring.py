@@ -44,7 +44,7 @@ async def restore(provider: WorkerContract[C], context: Context, obj: JsonObject
     plan = await plan_of(provider, context, obj)
     _, desired = await rendered(provider, context, plan, obj)
     with_state = [each for each in desired if maps_at(states.get(each.name, {}), "machineSets")]
-    await deploy_classes(context, desired)
+    await deploy_classes(context, desired, plan.secret)
     for machines in with_state:
         state = states[machines.name]
         for kind, field in ((MACHINE_SET, "machineSets"), (MACHINE, "machines")):

@@ -1,7 +1,7 @@
 """Whether the desired machines run, and what is missing (spec 31 §5 steps 8 and 9)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -9,11 +9,12 @@ from typing import Final
 from pergola.api.objects import (
     JsonObject,
     finalizers_of,
+    labels_of,
     map_at,
     maps_at,
     name_of,
 )
-from pergola.extensions.workers.deployments import current_replicas
+from pergola.extensions.workers.deployments import NAME_LABEL, current_replicas
 from pergola.extensions.workers.desired import DesiredMachines
 from pergola.extensions.workers.live import Live, class_of
 from pergola.health.times import read_time
@@ -52,6 +53,7 @@ def missing(desired: Sequence[DesiredMachines], live: Live, *, is_hibernated: bo
     counts = [_Counts.of(each, live) for each in desired]
     awake = sum(count.replicas for count in counts)
     if is_hibernated:
+        awake = max(awake, _awake({each.name for each in desired}, live))
         return f"{awake} machine(s) are not hibernated yet" if awake else ""
     behind = [count for count in counts if not count.has_set]
     if behind:
@@ -77,6 +79,21 @@ def missing(desired: Sequence[DesiredMachines], live: Live, *, is_hibernated: bo
     if preserved:
         text += f", {preserved} failed and preserved"
     return "; ".join([text, *unhealthy])
+
+
+def _awake(deployments: Collection[str], live: Live) -> int:
+    """Return how many machines exist, or are about to.
+
+    The status of a MachineDeployment lags behind, and nothing deletes a machine that appears after
+    machine-controller-manager has stopped.
+    """
+    machines = sum(1 for each in live.machines if labels_of(each).get(NAME_LABEL) in deployments)
+    planned = sum(
+        int(map_at(each, "spec").get("replicas") or 0)
+        for name in deployments
+        for each in live.sets_of(name)
+    )
+    return max(machines, planned)
 
 
 def stuck(live: Live, now: datetime) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET
@@ -74,6 +75,23 @@ async def write_classes(client: Client, desired: Sequence[DesiredMachines], live
     )
 
 
+async def renew_credentials(
+    client: Client, live: Classes, credentials: JsonObject, written: Collection[str] = ()
+) -> None:
+    """Let MachineClasses name the current credentials: their machines are deleted with them.
+
+    Args:
+        written: the names of MachineClasses that have just been written.
+    """
+    old = [
+        each
+        for name, each in live.classes.items()
+        if name not in written and each.get("credentialsSecretRef") != credentials
+    ]
+    if credentials:
+        await each_of(old, lambda each: _renew(client, each, credentials))
+
+
 async def write_deployment(client: Client, desired: JsonObject, live: JsonObject | None) -> None:
     """Create a MachineDeployment, or patch what differs."""
     if live is None:
@@ -105,11 +123,16 @@ def wait_for_deletion(
             raise RequeueAfter(_DELETION_PAUSE, ExtensionError(cause))
 
 
-async def mark_for_force_deletion(client: Client, namespace: str) -> None:
-    """Let machine-controller-manager delete all Machines without draining their nodes."""
+async def mark_for_force_deletion(client: Client, namespace: str) -> int:
+    """Let machine-controller-manager delete all Machines without draining their nodes.
+
+    Returns:
+        The number of Machines.
+    """
     machines = await client.list(MACHINE, namespace, metadata_only=True)
     unmarked = [each for each in machines if not FORCE_DELETION.items() <= labels_of(each).items()]
     await each_of(unmarked, lambda machine: _mark(client, machine))
+    return len(machines)
 
 
 async def delete_all(client: Client, kind: GroupVersionKind, objects: Iterable[JsonObject]) -> None:
@@ -152,6 +175,12 @@ async def _write(
     }
     if patch := merge_patch(live, target):
         await client.patch(kind, Key.of(live), patch)
+
+
+async def _renew(client: Client, machine_class: JsonObject, credentials: JsonObject) -> None:
+    with suppress(NotFound):
+        patch = {"credentialsSecretRef": credentials}
+        await client.patch(MACHINE_CLASS, Key.of(machine_class), patch)
 
 
 async def _mark(client: Client, machine: JsonObject) -> None:

@@ -33,7 +33,9 @@ def test_the_state_of_machines_is_read() -> None:
     }
 
 
-@pytest.mark.parametrize("state", [None, {}, {"state": ""}, {"state": None}, packed(b"{}")])
+@pytest.mark.parametrize(
+    "state", [None, {}, {"state": ""}, {"state": None}, packed(b"{}"), packed(b"null")]
+)
 def test_no_state_is_no_machines(state: Any) -> None:
     assert machine_states(worker(state)) == {}
 
@@ -47,6 +49,8 @@ def test_no_state_is_no_machines(state: Any) -> None:
         packed(b""),
         packed(b"{"),
         packed(b"[" * 5000),
+        packed(b'{"machineDeployments": {"a": {"replicas"'),
+        {"state": base64.b64encode(gzip.compress(b'{"machineDeployments": {}}')[:15]).decode()},
     ],
 )
 def test_a_malformed_state_is_refused_with_its_place(state: Any) -> None:

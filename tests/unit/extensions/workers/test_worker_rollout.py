@@ -139,6 +139,28 @@ def test_a_hibernated_shoot_has_no_machines() -> None:
     assert missing([wanted()], live(replicas=0), is_hibernated=True) == ""
 
 
+def test_machines_of_which_the_status_does_not_know_yet_are_not_hibernated() -> None:
+    labelled = {"metadata": {"labels": {"name": NAME}}}
+    other = {"metadata": {"labels": {"name": "other"}}}
+    awake = "1 machine(s) are not hibernated yet"
+    set_of_one = {**machine_set("new"), "spec": {"replicas": 1}}
+
+    exists = live(machine_set("new"), machines=(labelled,), replicas=0)
+    assert missing([wanted()], exists, is_hibernated=True) == awake
+    assert missing([wanted()], live(set_of_one, replicas=0), is_hibernated=True) == awake
+    assert missing([wanted()], live(machines=(other,), replicas=0), is_hibernated=True) == ""
+
+
+def test_a_broken_deployment_that_is_removed_is_not_awaited() -> None:
+    broken = deployment(
+        failedMachines=[failed("a", "no capacity")], unavailableReplicas=1, conditions=[]
+    )
+    found = Live({NAME: deployment(), "removed": broken}, [machine_set("new")])
+
+    assert missing([wanted()], found, is_hibernated=False) == ""
+    assert failed_machines(found, [NAME]) == ""
+
+
 def test_machines_are_not_awaited_until_users_start_their_updates() -> None:
     pool = wanted(is_manual=True)
     status: dict[str, Any] = {"updatedReplicas": 1}

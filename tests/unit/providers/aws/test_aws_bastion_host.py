@@ -125,6 +125,17 @@ async def test_tokens_of_instances_that_are_gone_or_had_another_image_are_skippe
     assert [each["ClientToken"] for each in aws.started] == ["u-1-0", "u-1-1", "u-1-2"]
 
 
+async def test_an_instance_that_aws_does_not_list_yet_is_not_started_twice() -> None:
+    """AWS answers an equal request with the same token with the same instance."""
+    aws = Aws()
+
+    assert await ensured(aws) == await ensured(aws)
+
+    first, second = aws.started
+    assert first == second
+    assert first["ClientToken"]
+
+
 async def test_other_refusals_are_passed_on() -> None:
     with pytest.raises(InvalidRequest, match="InvalidAMIID"):
         await ensured(Aws(refused={"u-1-0": "InvalidAMIID.NotFound"}))

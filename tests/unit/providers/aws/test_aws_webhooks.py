@@ -321,3 +321,13 @@ def test_registrations_select_what_the_original_selects() -> None:
         ),
     ]
     assert [each.of_shoots for each in found] == [False] * 4 + [True] * 3
+
+
+def test_deletions_and_leases_are_never_reviewed() -> None:
+    """A server that is away must not keep objects from going, or leaders from being elected."""
+    for webhook in webhooks_for(service()).values():
+        registration = webhook.registration
+        assert registration.timeout_seconds <= 10
+        for rule in registration.rules:
+            assert {*rule.operations} <= {"CREATE", "UPDATE"}
+            assert {"*", "leases"}.isdisjoint(rule.resources)

@@ -62,6 +62,7 @@ class Zone(NamedTuple):
         machines: their number before the change.
         surge: how many machines there may be in addition while they are replaced.
         unavailable: how many may be missing meanwhile.
+        surplus: how many of them exceed the new maximum of the zone, and end.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Zone(NamedTuple):
     machines: int
     surge: int = 0
     unavailable: int = 0
+    surplus: int = 0
 
 
 class PoolChange(NamedTuple):
@@ -182,7 +184,8 @@ def _zones(
         elif index >= before:
             yield Zone(name, deployment, Fate.CREATE, share(new.minimum, index, count))
         else:
-            yield Zone(name, deployment, fate, running, *_at_a_time(new, index, running))
+            surplus = max(0, running - share(new.maximum, index, count))
+            yield Zone(name, deployment, fate, running, *_at_a_time(new, index, running), surplus)
 
 
 def _at_a_time(pool: Pool[WorkerConfig], zone: int, running: int) -> tuple[int, int]:

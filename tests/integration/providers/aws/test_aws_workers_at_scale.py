@@ -1,0 +1,60 @@
+"""The requests of a Worker with 50 pools in three zones, whose machines are simulated objects."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from pergola.api.kinds import MACHINE_DEPLOYMENT
+from pergola.extensions.workers.distribution import share
+from pergola.kube.kubeconfig import load as load_kubeconfig
+from pergola.testing.waiting import running
+from pergola.testing.world import RecordingClient
+from tests.support.aws.worker_site import WorkerSite
+from tests.support.simulated_machines import complete, simulate_machines
+
+POOLS, MACHINES = 50, 100
+
+
+@pytest.fixture
+async def requests(kubeconfig: Path) -> AsyncIterator[tuple[RecordingClient, list[str]]]:
+    """Yield a client, and its requests."""
+    found: list[str] = []
+    async with RecordingClient.connect(
+        load_kubeconfig(kubeconfig),
+        observe=lambda method, *_: found.append(method),
+    ) as client:
+        yield client, found
+
+
+async def test_waiting_sends_no_request_and_a_run_without_a_change_few(
+    stopped_worker_site: WorkerSite, requests: tuple[RecordingClient, list[str]]
+) -> None:
+    site, (client, sent) = stopped_worker_site, requests
+    pools = site.pools(
+        *(
+            {"name": f"p{index}", "minimum": share(MACHINES, index, POOLS), "maximum": 3}
+            for index in range(POOLS)
+        )
+    )
+    actuator = await site.create_worker(*pools)
+    async with running(site.unit(actuator, client=client)):
+        await site.until(lambda worker: "machineDeployments" in worker.get("status", {}))
+        deployments = await site.client.list(MACHINE_DEPLOYMENT, site.namespace)
+        assert len(deployments) == 3 * POOLS
+        *others, last = deployments
+        assert await simulate_machines(site.client, deployments) == MACHINES
+        sent.clear()
+        await complete(site.client, others)
+        assert sent == []
+        await complete(site.client, [last])
+        await site.until_reconciled()
+        assert len(sent) <= 5
+
+        sent.clear()
+        client.writes = []
+        await site.annotate("reconcile")
+        await site.until_reconciled()
+
+    assert {write.split(" ")[1] for write in client.writes} == {"Worker"}
+    assert len(sent) <= 20
