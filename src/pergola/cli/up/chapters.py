@@ -188,9 +188,9 @@ async def _landscape(tour: "Tour", story: "Story", stack: AsyncExitStack) -> Pat
         if account is not None:
             story.chapter(
                 SHOOT_ON_AWS,
-                "Pergola's AWS extension makes a network, DNS records and machines for this Shoot, "
-                "Calico comes from its network extension. The account is simulated, and so are the "
-                "nodes; gardenlet and machine-controller-manager are the originals.",
+                "Pergola's AWS extension makes a network, DNS records and machines for this Shoot; "
+                "its network extension installs Calico. The account and the nodes are simulated; "
+                "gardenlet and machine-controller-manager are the originals.",
             )
             await landscape.show_shoot_on_aws(found, seed, virtual, account, story)
     return seed.sandbox.kubeconfig
