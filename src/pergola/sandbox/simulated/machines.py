@@ -71,6 +71,7 @@ class Machines:
         self._directory = directory
         self._proxy = proxy
         self._kwoks: dict[str, Child] = {}
+        self._ports: dict[str, int] = {}
 
     async def reconcile(self, namespace: str) -> Outcome:
         """Simulate the nodes of the machines in a namespace, or stop if there are none."""
@@ -81,14 +82,14 @@ class Machines:
         kubeconfig = await self._access(namespace)
         if kubeconfig is None:
             return Again(_RETRY)
-        await self._simulate(namespace, kubeconfig)
+        port = await self._simulate(namespace, kubeconfig)
         async with Client.connect(load(kubeconfig)) as shoot:
             for key in keys:
                 # machine-controller-manager deletes the Node of a machine while this runs.
                 node = joining(self._machines.get(key))
                 if node is not None and await shoot.find(NODE, Key.of(node)) is None:
                     await register(shoot, node)
-            await report(shoot)
+            await report(shoot, port)
         return Again(_AGENT_SECONDS)
 
     async def close_at_end(self) -> None:
@@ -119,20 +120,20 @@ class Machines:
             write(file, text)
         return file
 
-    async def _simulate(self, namespace: str, kubeconfig: Path) -> None:
-        """Run kwok as the kubelet of all nodes, which the API server can verify."""
+    async def _simulate(self, namespace: str, kubeconfig: Path) -> int:
+        """Run kwok as the kubelet of all nodes, and return its port."""
         found = await self._client.list(SECRET, namespace, labels=_AUTHORITIES)
         pairs = [_pair(each) for each in sorted(found, key=_created)]
         authority = pairs[-1]
         await self._written(namespace, "kubelets-ca", authority.public.decode())
         if namespace in self._kwoks:
-            return
+            return self._ports[namespace]
         issued = Authority(authority).issue_server(
             "kubelets", (_ADDRESS,), datetime.now(UTC), _LIFETIME
         )
         certificate = write(self._directory / f"{namespace}.kubelets.crt", issued.public)
         key = write(self._directory / f"{namespace}.kubelets.key", issued.private)
-        port = _free_port()
+        port = self._ports[namespace] = _free_port()
         line = [
             str(self._program),
             *simulating(kubeconfig, _LEASE_SECONDS),
@@ -144,6 +145,7 @@ class Machines:
         child = Child(f"kwok-{namespace}", line, self._directory, lambda: None)
         self._kwoks[namespace] = child
         await child.start()
+        return port
 
     async def _stop(self, namespace: str) -> None:
         child = self._kwoks.pop(namespace, None)

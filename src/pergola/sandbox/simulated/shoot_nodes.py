@@ -64,9 +64,18 @@ async def register(shoot: Client, node: JsonObject) -> None:
         await shoot.create({**node, "status": {**_STATUS, "nodeInfo": info}})
 
 
-async def report(shoot: Client) -> None:
-    """Report what kubelets and gardener-node-agents do on all nodes of a Shoot."""
-    nodes = await shoot.list(NODE, metadata_only=True)
+async def report(shoot: Client, port: int) -> None:
+    """Report what kubelets and gardener-node-agents do on all nodes of a Shoot.
+
+    Args:
+        port: of the kubelets, which changes with the Seed.
+    """
+    nodes = await shoot.list(NODE)
+    endpoints: JsonObject = {"kubeletEndpoint": {"Port": port}}
+    for node in nodes:
+        if map_at(node, "status").get("daemonEndpoints") != endpoints:
+            patch: JsonObject = {"status": {"daemonEndpoints": endpoints}}
+            await shoot.patch(NODE, Key.of(node), patch, subresource="status")
     await _configure(shoot, nodes)
     await _register_drivers(shoot)
     for node in nodes:
