@@ -21,7 +21,9 @@ EOF"""
 EXAMPLES: Final = "../examples"
 SERVED: Final = f"{SANDBOX}\npergola crds --apply"
 MANAGER: Final = (
-    "pergola crds --apply\npergola resource-manager --config examples/resource-manager.yaml &"
+    # What it prints must not be taken for the output of the next command.
+    "pergola crds --apply\n"
+    "pergola resource-manager --config examples/resource-manager.yaml > manager.log 2>&1 &"
 )
 ACCOUNT: Final = (
     f"python {ROOT / 'tests/support/documented/aws_account.py'} &\n"
