@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
-
 POOLS = (pool("one"), pool("two"))
 
 

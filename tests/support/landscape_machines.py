@@ -1,15 +1,13 @@
 """A Shoot on AWS with machines in three zones, in a landscape."""
 
 import base64
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, NODE, POD, SECRET, SHOOT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     generation_of,
@@ -18,9 +16,8 @@ from pergola.api.objects import (
     name_of,
 )
 from pergola.cloud.aws import AwsClient
-from pergola.extension_api.kinds import GROUP, VERSION
+from pergola.cloud.aws.network import tags_of
 from pergola.health.conditions import has_status
-from pergola.kube.client import Client
 from pergola.sandbox.landscape import create_shoot
 from pergola.sandbox.landscape.aws import REGION
 from pergola.testing.waiting import until
@@ -28,7 +25,6 @@ from tests.support.landscape import PATIENCE, SeedCluster, World
 from tests.support.landscape_aws import move
 
 ZONES: Final = tuple(f"{REGION}{letter}" for letter in "abc")
-WORKER: Final = GroupVersionKind(GROUP, VERSION, "Worker")
 _KEYS: Final = ("accessKeyID", "secretAccessKey")
 _EXAMPLE: Final = "shoot-on-aws.yaml"
 _RUNNING: Final = {"Name": "instance-state-name", "Values": ["pending", "running"]}
@@ -126,7 +122,7 @@ class ShootOnAws:
             "ec2", "DescribeInstances", "Reservations", Filters=[_RUNNING, tag]
         )
         instances = [each for reservation in found for each in reservation["Instances"]]
-        return {tag_of(each, "Name"): each for each in instances}
+        return {tags_of(each)["Name"]: each for each in instances}
 
     async def machines(self) -> dict[str, JsonObject]:
         """Return its machines by name."""
@@ -147,12 +143,6 @@ class ShootOnAws:
         running = {each["InstanceId"] for each in (await self.instances()).values()}
         assert {instance_of(node) for node in ready} == running
         return {name_of(node): node for node in ready}
-
-    @asynccontextmanager
-    async def client(self) -> AsyncGenerator[Client]:
-        """Connect to the Shoot."""
-        async with self.landscape.client_of(self.key, self.seed) as client:
-            yield client
 
 
 async def create_shoot_with_machines(
@@ -209,11 +199,6 @@ def pool(name: str, **changes: JsonObject | int | list[str]) -> JsonObject:
 def zones_of(instances: Mapping[str, JsonObject]) -> list[str]:
     """Return the zone of each instance, sorted."""
     return sorted(each["Placement"]["AvailabilityZone"] for each in instances.values())
-
-
-def tag_of(thing: JsonObject, key: str) -> str:
-    """Return a tag of something in AWS, which has it."""
-    return next(str(tag["Value"]) for tag in thing["Tags"] if tag["Key"] == key)
 
 
 def instance_of(node: JsonObject) -> str:

@@ -10,12 +10,11 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from pergola.api.objects import GroupKind, JsonObject, map_at, maps_at
+from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.kube.discovery import group_version_path
 from pergola.kube.errors import KubeError, NotFound
 
-DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 # A list with a selector is answered once the storage is set up; this one selects nothing.
 _NONE: Final = "labelSelector=resources.gardener.cloud%2Fselects%3Dnothing"
 _SECONDS: Final = 5.0

@@ -97,7 +97,7 @@ async def to_recreate(client: Client, live: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("delete", [by_the_operator, to_recreate])
-async def test_whoever_deletes_a_definition_reads_its_instances_first(
+async def test_a_deletion_of_a_definition_reads_its_instances_first(
     kubeconfig: Path,
     cluster_client: Client,
     group: str,

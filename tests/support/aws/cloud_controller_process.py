@@ -37,9 +37,9 @@ _TAIL: Final = 30  # lines
 class CloudController:
     """The process of a container.
 
-    It differs from the container by these: the paths of the files, in arguments, variables and
-    files; the port and the address that it listens on; the address of AWS, and that there is no
-    metadata service of an instance.
+    It differs from the container in four things: the paths of files, wherever they are named; the
+    port and address of its server; the address of AWS; and the metadata service, which it must not
+    ask.
 
     Args:
         pod: the template of the Deployment, with its namespace.

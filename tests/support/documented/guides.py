@@ -21,7 +21,7 @@ EOF"""
 EXAMPLES: Final = "../examples"
 SERVED: Final = f"{SANDBOX}\npergola crds --apply"
 MANAGER: Final = (
-    # What it prints must not be taken for the output of the next command.
+    # Its output must not be mistaken for that of the next command.
     "pergola crds --apply\n"
     "pergola resource-manager --config examples/resource-manager.yaml > manager.log 2>&1 &"
 )

@@ -341,7 +341,7 @@ async def _wait_until_gone(
 async def _stop_controller(
     provider: WorkerContract[C], context: Context, worker: JsonObject
 ) -> None:
-    """Stop machine-controller-manager, once there is no Machine that it must delete.
+    """Stop machine-controller-manager once it has no Machine left to delete.
 
     Raises:
         ExtensionError: Machines remain after five minutes, or the Worker was changed.

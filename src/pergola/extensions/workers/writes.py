@@ -83,11 +83,7 @@ async def renew_credentials(
     Args:
         written: the names of MachineClasses that have just been written.
     """
-    old = [
-        each
-        for name, each in live.classes.items()
-        if name not in written and each.get("credentialsSecretRef") != credentials
-    ]
+    old = [each for name, each in live.classes.items() if name not in written]
     if credentials:
         await each_of(old, lambda each: _renew(client, each, credentials))
 
@@ -178,9 +174,10 @@ async def _write(
 
 
 async def _renew(client: Client, machine_class: JsonObject, credentials: JsonObject) -> None:
+    target = {**machine_class, "credentialsSecretRef": credentials}
     with suppress(NotFound):
-        patch = {"credentialsSecretRef": credentials}
-        await client.patch(MACHINE_CLASS, Key.of(machine_class), patch)
+        if patch := merge_patch(machine_class, target):
+            await client.patch(MACHINE_CLASS, Key.of(machine_class), patch)
 
 
 async def _mark(client: Client, machine: JsonObject) -> None:

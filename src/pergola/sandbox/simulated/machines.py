@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pergola.api.kinds import MACHINE, NODE, SECRET
 from pergola.api.objects import (
@@ -46,6 +46,13 @@ _AGENT_SECONDS: Final = 5.0
 _LEASE_SECONDS: Final = 40
 
 
+class _Kwok(NamedTuple):
+    """The kubelet of a Shoot's nodes."""
+
+    child: Child
+    port: int
+
+
 class Machines:
     """A reconciler of the machines of one Shoot: a kwok, and a Node for each of them.
 
@@ -70,8 +77,7 @@ class Machines:
         self._program = program
         self._directory = directory
         self._proxy = proxy
-        self._kwoks: dict[str, Child] = {}
-        self._ports: dict[str, int] = {}
+        self._kwoks: dict[str, _Kwok] = {}
 
     async def reconcile(self, namespace: str) -> Outcome:
         """Simulate the nodes of the machines in a namespace, or stop if there are none."""
@@ -79,10 +85,10 @@ class Machines:
         if not keys:
             await self._stop(namespace)
             return DONE
-        kubeconfig = await self._access(namespace)
-        if kubeconfig is None:
+        kubeconfig, authority = await self._access(namespace), await self._authority(namespace)
+        if kubeconfig is None or authority is None:
             return Again(_RETRY)
-        port = await self._simulate(namespace, kubeconfig)
+        port = await self._simulate(namespace, kubeconfig, authority)
         async with Client.connect(load(kubeconfig)) as shoot:
             for key in keys:
                 # machine-controller-manager deletes the Node of a machine while this runs.
@@ -120,20 +126,27 @@ class Machines:
             write(file, text)
         return file
 
-    async def _simulate(self, namespace: str, kubeconfig: Path) -> int:
-        """Run kwok as the kubelet of all nodes, and return its port."""
+    async def _authority(self, namespace: str) -> Pair | None:
+        """Return the newest authority for certificates of kubelets."""
         found = await self._client.list(SECRET, namespace, labels=_AUTHORITIES)
-        pairs = [_pair(each) for each in sorted(found, key=_created)]
-        authority = pairs[-1]
-        await self._written(namespace, "kubelets-ca", authority.public.decode())
-        if namespace in self._kwoks:
-            return self._ports[namespace]
+        if not found:
+            return None
+        *_, newest = sorted(found, key=_created)
+        data = map_at(newest, "data")
+        pair = Pair(base64.b64decode(data["ca.crt"]), base64.b64decode(data["ca.key"]))
+        await self._written(namespace, "kubelets-ca", pair.public.decode())
+        return pair
+
+    async def _simulate(self, namespace: str, kubeconfig: Path, authority: Pair) -> int:
+        """Run kwok as the kubelet of all nodes, and return its port."""
+        if (running := self._kwoks.get(namespace)) is not None:
+            return running.port
         issued = Authority(authority).issue_server(
             "kubelets", (_ADDRESS,), datetime.now(UTC), _LIFETIME
         )
         certificate = write(self._directory / f"{namespace}.kubelets.crt", issued.public)
         key = write(self._directory / f"{namespace}.kubelets.key", issued.private)
-        port = self._ports[namespace] = _free_port()
+        port = _free_port()
         line = [
             str(self._program),
             *simulating(kubeconfig, _LEASE_SECONDS),
@@ -143,23 +156,18 @@ class Machines:
             f"--tls-private-key-file={key}",
         ]
         child = Child(f"kwok-{namespace}", line, self._directory, lambda: None)
-        self._kwoks[namespace] = child
+        self._kwoks[namespace] = _Kwok(child, port)
         await child.start()
         return port
 
     async def _stop(self, namespace: str) -> None:
-        child = self._kwoks.pop(namespace, None)
-        if child is not None:
-            await child.stop()
+        kwok = self._kwoks.pop(namespace, None)
+        if kwok is not None:
+            await kwok.child.stop()
 
 
 def _created(secret: JsonObject) -> str:
     return str(metadata_of(secret)["creationTimestamp"])
-
-
-def _pair(secret: JsonObject) -> Pair:
-    data = map_at(secret, "data")
-    return Pair(base64.b64decode(data["ca.crt"]), base64.b64decode(data["ca.key"]))
 
 
 def _free_port() -> int:

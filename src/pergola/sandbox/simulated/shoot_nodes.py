@@ -1,4 +1,4 @@
-"""What kubelets and gardener-node-agents write in a Shoot whose nodes kwok simulates."""
+"""The writes of kubelets and gardener-node-agents in a Shoot whose nodes kwok simulates."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from pergola.api.objects import (
     deletion_timestamp_of,
     labels_of,
     map_at,
+    maps_at,
     name_of,
 )
 from pergola.kube.client import Client
@@ -104,11 +105,17 @@ async def _register_drivers(shoot: Client) -> None:
                 if name.startswith(_WAIT_FOR_CSI)
             )
             drivers.setdefault(str(map_at(pod, "spec").get("nodeName")), set()).update(waited_for)
+    known = {
+        name_of(each): {str(driver["name"]) for driver in maps_at(each, "spec", "drivers")}
+        for each in await shoot.list(CSI_NODE)
+    }
     for node, names in drivers.items():
-        if names and await shoot.find(CSI_NODE, Key("", node)) is None:
+        if names != known.get(node, set()):
             registered = [{"name": name, "nodeID": node} for name in sorted(names)]
-            spec = {"drivers": registered}
-            await shoot.create(manifest(CSI_NODE.api_version, CSI_NODE.kind, node, spec=spec))
+            csi_node = manifest(
+                CSI_NODE.api_version, CSI_NODE.kind, node, spec={"drivers": registered}
+            )
+            await shoot.apply(csi_node, manager=_MANAGER, force=True)
 
 
 async def _renew_lease(shoot: Client, node: str) -> None:

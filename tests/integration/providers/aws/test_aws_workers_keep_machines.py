@@ -97,7 +97,7 @@ async def test_rotated_credentials_reach_machines_of_old_classes(site: WorkerSit
     assert await site.instances() == {}
 
 
-async def test_what_no_hash_contains_replaces_no_machines(site: WorkerSite) -> None:
+async def test_changes_outside_the_hash_replace_no_machines(site: WorkerSite) -> None:
     [pool] = site.pools({"zones": [ZONE], "minimum": 1, "maximum": 1})
     config = {
         "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1",

@@ -1,4 +1,4 @@
-"""What a MachineDeployment becomes, given what it is: spec 31 §4.3."""
+"""MachineDeployments rendered from live ones: spec 31 §4.3."""
 
 from typing import Any, Final
 

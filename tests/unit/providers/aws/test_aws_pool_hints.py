@@ -1,4 +1,4 @@
-"""What AWS refuses about pools although Gardener admits it: warnings at admission."""
+"""Warnings at admission about pools that Gardener admits and AWS refuses."""
 
 from itertools import product
 from typing import Any, Final
@@ -38,7 +38,7 @@ ADMITTED: Final = {
     *product([SPOT], [ANY], [DEFAULT, DEDICATED]),
     *product([BLOCK, INTERRUPTIBLE], [TARGET], [DEFAULT, DEDICATED]),
 }
-"""What AWS takes, of all markets, reservations and tenancies."""
+"""The combinations of market, reservation and tenancy that AWS accepts."""
 
 
 def a_shoot(old: JsonObject | None = None, /, **pool: Any) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What each field of a Worker does to the machines that run: replace, change in place, or nothing.
+"""The effect of each field of a Worker on running machines: replacement, change in place, or none.
 
 A field that is new in the definition of Workers or in WorkerConfigs fails these tests until it has
 a row here.
@@ -30,7 +30,7 @@ CONFIG: Final = f"{POOL}.providerConfig"
 
 
 class Effect(StrEnum):
-    """What happens to the machines of a pool."""
+    """The effect on the machines of a pool."""
 
     REPLACE = "another class replaces them"
     CLASS = "the class, or its Secret, changes in place"

@@ -8,7 +8,7 @@ zones        zones, and the subnets in them
 networks     the VPC, security groups, gateway endpoints
 ranges       CIDRs against each other
 pools         the worker pools of a Shoot
-pool_hints    what AWS refuses about them, although Gardener admits it
+pool_hints    those that Gardener admits, but whose machines AWS refuses to start
 annotation_hints  annotations with which a driver does not start
 worker_config their `WorkerConfig`
 tags         tags of others that are to stay

@@ -18,7 +18,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
 _BOOLEANS: Final = frozenset(
     ("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False")
 )
-"""What Go reads as true or false."""
+"""The spellings of booleans that Go accepts."""
 _PATH: Final = "metadata.annotations"
 _EFFECT: Final = "the driver for volumes does not start on nodes"
 

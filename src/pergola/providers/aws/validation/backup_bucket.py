@@ -54,7 +54,7 @@ def check_created(value: JsonValue, *, path: str) -> Iterator[Cause]:
 
 
 def check_changed(value: JsonValue, old: JsonValue, *, path: str) -> Iterator[Cause]:
-    """Yield all findings about a config and its change; None means none."""
+    """Yield all findings about a config and its change; None stands for a missing one."""
     try:
         before = _read(old, is_strict=False)
     except Malformed as error:

@@ -1,4 +1,4 @@
-"""What AWS refuses when machines start, although Gardener admits it: hints to the user.
+"""Hints about pools that Gardener admits, but whose machines AWS refuses to start.
 
 The original's verdict decides whether a Shoot is refused, so these are warnings.
 """

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Final
 
+from pergola.api.kinds import CRD
 from pergola.api.objects import GroupKind, map_at
-from pergola.kube.definitions import DEFINITION
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 
 # Only the name of the kind counts, not its group.
@@ -81,7 +81,7 @@ def _needs(planned: Planned, other: Planned) -> bool:
     if kind == _NAMESPACE:
         return planned.key.namespace == other.key.name
     # CRD names end with the group, so that only few need to be read.
-    if kind != DEFINITION or other.key.name.partition(".")[2] != planned.gvk.group:
+    if kind != CRD.group_kind or other.key.name.partition(".")[2] != planned.gvk.group:
         return False
     spec = map_at(other.manifest(), "spec")
     names = map_at(spec, "names")

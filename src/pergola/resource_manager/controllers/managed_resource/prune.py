@@ -13,7 +13,7 @@ from typing import Final
 
 from pergola.api import marks
 from pergola.api.durations import DurationError, parse_duration
-from pergola.api.kinds import PVC
+from pergola.api.kinds import CRD, PVC
 from pergola.api.objects import (
     GroupKind,
     GroupVersionKind,
@@ -29,7 +29,7 @@ from pergola.api.objects import (
     namespace_of,
     uid_of,
 )
-from pergola.kube.definitions import DEFINITION, set_up_storage
+from pergola.kube.definitions import set_up_storage
 from pergola.kube.errors import (
     Conflict,
     InvalidKey,
@@ -153,7 +153,7 @@ class Pruner:
     async def _ask(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
         if deletion_timestamp_of(live) is not None:
             return False  # deletion was already requested; another request would change nothing
-        if gvk.group_kind == DEFINITION:
+        if gvk.group_kind == CRD.group_kind:
             await set_up_storage(self.target.client, live)
         propagation = "Foreground" if gvk.group in _FOREGROUND_GROUPS else ""
         try:

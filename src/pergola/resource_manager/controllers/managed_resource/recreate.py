@@ -3,10 +3,10 @@
 from typing import Final
 
 from pergola.api import marks
-from pergola.api.kinds import CONFIG_MAP, SECRET
+from pergola.api.kinds import CONFIG_MAP, CRD, SECRET
 from pergola.api.objects import JsonObject, annotations_of, uid_of
 from pergola.kube.client import Client
-from pergola.kube.definitions import DEFINITION, set_up_storage
+from pergola.kube.definitions import set_up_storage
 from pergola.kube.errors import Invalid
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 from pergola.runtime.logging import get_logger
@@ -42,7 +42,7 @@ async def delete_to_recreate(
             f"annotation {marks.DELETION_PROPAGATION_ON_INVALID_UPDATE} is "
             f"{propagation!r}; it must be Background, Foreground or Orphan"
         )
-    if planned.gvk.group_kind == DEFINITION:
+    if planned.gvk.group_kind == CRD.group_kind:
         await set_up_storage(client, live)
     gone = await client.delete(planned.gvk, planned.key, uid=uid_of(live), propagation=propagation)
     log.info("object deleted to be recreated", object=planned.object_key, error=str(error))
