@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from pergola.api.kinds import POD
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
-from pergola.garden.components.component import Identity
+from pergola.api.objects import Identity, JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.testing.waiting import PATIENCE, until
 from pergola.why import Kind, Reader

@@ -10,9 +10,16 @@ import pytest
 
 from pergola.admission.configurations import configuration_keys
 from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, LEASE, POD, SECRET, SERVICE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.objects import (
+    GroupVersionKind,
+    Identity,
+    JsonObject,
+    Key,
+    map_at,
+    maps_at,
+    name_of,
+)
 from pergola.api.operator_v1alpha1 import garden_crd
-from pergola.garden.components.component import Identity
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Invalid, NotFound
 from pergola.operator.serving import IDENTITY

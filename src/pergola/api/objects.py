@@ -80,6 +80,13 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+class Identity(NamedTuple):
+    """The kind and the key of an object in a cluster."""
+
+    gvk: GroupVersionKind
+    key: Key
+
+
 def metadata_of(obj: Mapping[str, Any]) -> JsonObject:
     """Return the metadata, or an empty map (not attached to the object) if there is none."""
     metadata = obj.get("metadata")

@@ -2,14 +2,12 @@
 
 from typing import Final
 
-from pergola.api.kinds import CSR
-from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
+from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.health.times import read_time
 from pergola.kube.errors import Forbidden
 from pergola.resource_manager.controllers.csr_approver.judge import Judge, Judged
 from pergola.resource_manager.controllers.csr_approver.rules import Approved
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 
 _DECISIONS: Final = ("Approved", "Denied")
@@ -68,8 +66,3 @@ def _undecided(judged: Judged | None) -> Statement:
         because=judged.verdict.reason,
         advice="create a new request that satisfies the rule",
     )
-
-
-CERTIFICATE_REQUESTS: Final = Explainer(
-    "certificate requests", lambda obj: GroupVersionKind.of(obj) == CSR, explain
-)

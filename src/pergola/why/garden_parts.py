@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, STATEFUL_SET
-from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key, maps_at
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, JsonValue, Key, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.errors import OperatorError
 from pergola.garden.landscape.etcd_objects import ETCD

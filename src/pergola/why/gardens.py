@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, map_at, maps_at
-from pergola.api.operator_v1alpha1 import GARDEN
-from pergola.garden.components.component import Identity
+from pergola.api.objects import Identity, JsonObject, map_at, maps_at
 from pergola.health.conditions import failing, failing_since
 from pergola.health.times import read_time
 from pergola.operator.reconcile.picture import Picture, Task
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 
 
@@ -83,8 +80,3 @@ def component_of(asked: Asked, picture: Picture) -> tuple[Statement, ...]:
     identity = Identity(asked.gvk, asked.key)
     owners = [task for task in picture.tasks if identity in task.objects]
     return (_of_component(owners[0], picture),) if owners else ()
-
-
-GARDENS: Final = Explainer(
-    "Gardens", lambda obj: GroupVersionKind.of(obj).group_kind == GARDEN.group_kind, explain
-)

@@ -15,16 +15,16 @@ from pergola.api.managed_resource_status import (
     progressing_problem,
 )
 from pergola.api.objects import (
+    Identity,
     JsonObject,
     annotations_of,
     deletion_timestamp_of,
     map_at,
     maps_at,
 )
-from pergola.garden.components.component import Identity
 from pergola.health import has_rule
 from pergola.health.conditions import describe, failing, failing_since
-from pergola.operator.reconcile.picture.since import since
+from pergola.health.since import since
 from pergola.resource_manager.controllers.managed_resource.opponents import remarks_in
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,

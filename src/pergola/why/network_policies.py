@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, POD, SERVICE
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.objects import Key
 from pergola.controllers.network_policy import Settings
 from pergola.controllers.network_policy.explanation import (
     Explanation,
@@ -15,7 +15,6 @@ from pergola.controllers.network_policy.explanation import explain as of_service
 from pergola.controllers.network_policy.seen import owner_of
 from pergola.resource_manager.network_policies import network_policy_settings
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 from pergola.why.running_manager import network_policy_configuration
 
@@ -100,8 +99,3 @@ def _decided(asked: Asked, found: Explanation) -> Iterator[Statement]:
             text=problem,
             advice="correct the annotation of the Service",
         )
-
-
-NETWORK_POLICIES: Final = Explainer(
-    "network policies", lambda obj: GroupVersionKind.of(obj) == NETWORK_POLICY, explain
-)

@@ -7,15 +7,9 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, SECRET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.component import (
-    Identity,
-    Managed,
-    Removable,
-    Rendered,
-    Target,
-)
+from pergola.garden.components.component import Managed, Removable, Rendered, Target
 from pergola.garden.landscape.errors import NotReady
 from pergola.kube.errors import Invalid
 from pergola.operator.run.deploy import Deployer

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from pergola.api.kinds import DEPLOYMENT, POD, SERVICE_ACCOUNT, STATEFUL_SET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.health.conditions import has_status
 from pergola.kube.client import Client

@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Component, Identity
+from pergola.garden.components.component import Component
 from pergola.garden.components.definitions import GROUPS
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from pergola.api.kinds import CONFIG_MAP, SECRET
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import Identity, JsonObject, Key
 from pergola.flow import Graph, run
 from pergola.garden.components.component import (
     Clusters,
     Component,
-    Identity,
     Learn,
     Managed,
     Removable,

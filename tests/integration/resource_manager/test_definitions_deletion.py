@@ -11,8 +11,7 @@ import pytest
 
 from pergola.api.kinds import CRD
 from pergola.api.marks import DELETE_ON_INVALID_UPDATE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
-from pergola.garden.components.component import Identity
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, name_of
 from pergola.kube.client import Client
 from pergola.kube.definitions import set_up_storage
 from pergola.kube.errors import Invalid

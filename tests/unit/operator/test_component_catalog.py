@@ -8,14 +8,14 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import CRD
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, map_at
 from pergola.bundle import references
 from pergola.bundle.image_sources import ImageSource
 from pergola.bundle.image_vector import ImageVector
 from pergola.garden.components import task_names
 from pergola.garden.components.authorities import authorities
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Component, Identity, always, learn_nothing
+from pergola.garden.components.component import Component, always, learn_nothing
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.credentials import Credentials
 from pergola.kube.client import Client

@@ -5,10 +5,10 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key
 from pergola.flow import Graph
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Component, Identity
+from pergola.garden.components.component import Component
 from pergola.operator.reconcile import flow_delete, flows
 from pergola.operator.reconcile.extension_resources import deletion as extensions
 from pergola.operator.reconcile.flow_delete import DELETION, destroying

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.garden.components.component import Identity
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key
+from pergola.health.since import since
 from pergola.operator.reconcile.picture.operators import operator_problem
 from pergola.operator.reconcile.picture.picture import Operation, Picture, State, Task, Wait
 from pergola.operator.reconcile.picture.reported import Reported, running
-from pergola.operator.reconcile.picture.since import since
 from pergola.operator.reconcile.picture.states import states
 from pergola.operator.reconcile.picture.steps import Step
 from pergola.operator.reconcile.picture.taking import picture_of

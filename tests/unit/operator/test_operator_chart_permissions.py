@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, maps_at
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Identity
 from tests.support.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
 from tests.support.operator_chart import ACCOUNT, OperatorChart
 

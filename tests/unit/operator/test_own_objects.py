@@ -5,9 +5,8 @@ from typing import Literal
 import pytest
 
 from pergola.api.kinds import CONFIG_MAP, SECRET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.component import Identity
 from pergola.kube.client import Client
 from pergola.kube.transport import Transport
 from pergola.kube.watch import WatchEvent

@@ -71,8 +71,9 @@ async def _against_live(
     worker: "JsonObject", objects: "list[JsonObject]", source: Source
 ) -> "list[PoolChange]":
     from pergola.api.kinds import MACHINE_DEPLOYMENT
-    from pergola.api.objects import GroupVersionKind, Key, metadata_of, name_of, namespace_of
+    from pergola.api.objects import Key, metadata_of, name_of, namespace_of
     from pergola.extension_api.cluster import CLUSTER
+    from pergola.extension_api.kinds import WORKER
     from pergola.extensions.workers.deployments import current_replicas
     from pergola.extensions.workers.inputs import read_written
     from pergola.kube.errors import UnknownKind
@@ -80,9 +81,8 @@ async def _against_live(
 
     namespace = namespace_of(worker) or source.chosen_namespace()
     key = Key(namespace, name_of(worker))
-    gvk = GroupVersionKind(_EXTENSIONS, "v1alpha1", "Worker")
     async with source.connect() as client:
-        current = await client.find(gvk, key)
+        current = await client.find(WORKER, key)
         written = {} if current is None else await read_written(client, current)
         found = await client.find(CLUSTER, Key("", namespace))
         try:

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, Protocol, Self, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key
 from pergola.bundle import annotate, references
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.garden.landscape.credentials import Credential
@@ -80,13 +80,6 @@ def _outline(obj: JsonObject) -> JsonObject:
     key = Key.of(obj)
     metadata = {"namespace": key.namespace, "name": key.name}
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": metadata}
-
-
-class Identity(NamedTuple):
-    """The kind and key of an object in the runtime cluster."""
-
-    gvk: GroupVersionKind
-    key: Key
 
 
 @dataclass(frozen=True, slots=True)

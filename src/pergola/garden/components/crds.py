@@ -5,9 +5,9 @@ from functools import partial
 from typing import Final
 
 from pergola.api.kinds import CRD
-from pergola.api.objects import Key
+from pergola.api.objects import Identity, Key
 from pergola.garden.components import volume_autoscaling
-from pergola.garden.components.component import Component, Identity, Removable, Rendered, always
+from pergola.garden.components.component import Component, Removable, Rendered, always
 from pergola.garden.components.definitions import GROUPS, load
 from pergola.garden.components.vertical_pod_autoscaler import objects as autoscaler
 from pergola.garden.landscape import Landscape

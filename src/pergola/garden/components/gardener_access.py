@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.objects import Identity, JsonObject, Key, map_at
 from pergola.garden.components import authorities, task_names
 from pergola.garden.components.component import (
     Clusters,
     Component,
-    Identity,
     Managed,
     Removable,
     Rendered,

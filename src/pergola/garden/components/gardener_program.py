@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.api.objects import Identity, JsonObject, Key, map_at, maps_at
 from pergola.bundle import make_unique
 from pergola.garden.components import monitoring
-from pergola.garden.components.component import Identity, Managed, Removable, Target
+from pergola.garden.components.component import Managed, Removable, Target
 from pergola.garden.components.conventions import (
     GARDEN_SCRAPES,
     NON_ROOT,

@@ -7,9 +7,9 @@ address of the gateway's internal Service in the pods' host aliases.
 from typing import Final
 
 from pergola.api.kinds import CONFIG_MAP
-from pergola.api.objects import Key
+from pergola.api.objects import Identity, Key
 from pergola.garden.components import task_names
-from pergola.garden.components.component import Component, Identity, Removable, Rendered
+from pergola.garden.components.component import Component, Removable, Rendered
 from pergola.garden.components.conventions import TLS_TERMINATION, terminates_tls
 from pergola.garden.components.istio import INGRESS_NAMESPACE
 from pergola.garden.landscape import NAMESPACE, Landscape

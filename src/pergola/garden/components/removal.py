@@ -21,8 +21,8 @@ from pergola.api.kinds import (
     VERTICAL_POD_AUTOSCALER,
     VIRTUAL_SERVICE,
 )
-from pergola.api.objects import GroupVersionKind, Key
-from pergola.garden.components.component import Identity, Removable
+from pergola.api.objects import GroupVersionKind, Identity, Key
+from pergola.garden.components.component import Removable
 from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.etcd_objects import ETCD
 

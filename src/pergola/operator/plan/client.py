@@ -9,8 +9,15 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import NamedTuple
 
 from pergola.api.kinds import CRD
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, labels_of, map_at
-from pergola.garden.components.component import Identity
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    Identity,
+    JsonObject,
+    Key,
+    labels_of,
+    map_at,
+)
 from pergola.kube.client import PAGE, Client, ObjectList
 from pergola.kube.discovery import Resource
 from pergola.kube.errors import AlreadyExists, KubeError, NotFound, UnknownKind

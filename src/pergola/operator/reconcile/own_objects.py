@@ -8,10 +8,9 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Final
 
-from pergola.api.objects import GroupKind, JsonObject, Key, generation_of
+from pergola.api.objects import GroupKind, Identity, JsonObject, Key, generation_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.kinds import BACKUP_BUCKET, BACKUP_ENTRY, DNS_RECORD, EXTENSION
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape import NAMESPACE
 from pergola.kube.client import Client
 from pergola.operator.reconcile.extension_resources.inputs import is_ours

@@ -7,6 +7,7 @@ from typing import Final
 from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
+    Identity,
     JsonObject,
     Key,
     annotations_of,
@@ -23,7 +24,7 @@ from pergola.flow.errors import is_unexpected
 from pergola.flow.metrics import FlowMetrics
 from pergola.flow.retry import Diagnosis
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Component, Identity
+from pergola.garden.components.component import Component
 from pergola.garden.components.gardener_dashboard.component import GARDENER_DASHBOARD
 from pergola.garden.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
 from pergola.garden.components.seeds import Used

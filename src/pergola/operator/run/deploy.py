@@ -7,10 +7,10 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Bundle, Registry, apply, delete, for_seed, for_shoot
-from pergola.garden.components.component import Identity, Managed, Removable, Rendered, Target
+from pergola.garden.components.component import Managed, Removable, Rendered, Target
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.run.direct import DirectObjects

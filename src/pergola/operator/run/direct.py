@@ -18,6 +18,7 @@ from pergola.api.kinds import CRD
 from pergola.api.marks import CONFIRMATION_DELETION, is_truthy
 from pergola.api.objects import (
     GroupVersionKind,
+    Identity,
     JsonObject,
     Key,
     annotations_of,
@@ -26,7 +27,6 @@ from pergola.api.objects import (
     resource_version_of,
     uid_of,
 )
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape import etcd_objects
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client

@@ -12,9 +12,9 @@ from pergola.api.managed_resource_status import (
     deletion_problem,
     healthy_problem,
 )
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.garden.components.component import Identity, Managed, Removable, Rendered
+from pergola.garden.components.component import Managed, Removable, Rendered
 from pergola.garden.landscape import etcd_objects
 from pergola.health import check, has_rule, progressing
 from pergola.health.numbers import generation_problem, number

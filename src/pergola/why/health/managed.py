@@ -5,8 +5,15 @@ from typing import Final
 
 from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.managed_resource_status import problems_of
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, namespace_of
-from pergola.garden.components.component import Identity
+from pergola.api.objects import (
+    GroupVersionKind,
+    Identity,
+    JsonObject,
+    Key,
+    map_at,
+    maps_at,
+    namespace_of,
+)
 from pergola.garden.landscape import NAMESPACE
 from pergola.health import has_rule
 from pergola.operator.run.readiness import is_awaited

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from pergola.api.kinds import DEPLOYMENT, STATEFUL_SET
-from pergola.api.objects import JsonObject, Key, name_of, namespace_of
-from pergola.garden.components.component import Identity
+from pergola.api.objects import Identity, JsonObject, Key, name_of, namespace_of
 from pergola.garden.landscape import NAMESPACE
 from pergola.why.answer import Statement
 from pergola.why.health.details import Details

@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, namespace_of
 from pergola.health.pod_trouble import Cause, Trouble, pod_trouble
-from pergola.operator.reconcile.picture.since import since
+from pergola.health.since import since
 from pergola.why.answer import Statement
 from pergola.why.health import advice
 from pergola.why.health.details import Details, problem_of

@@ -12,7 +12,7 @@ from pergola.api.objects import (
     metadata_of,
 )
 from pergola.health.conditions import condition
-from pergola.operator.reconcile.picture.since import since
+from pergola.health.since import since
 from pergola.why.health import advice
 from pergola.why.health.details import Details, problem_of
 from pergola.why.health.pods import explain_pods

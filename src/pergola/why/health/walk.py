@@ -3,13 +3,12 @@
 from typing import Final
 
 from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject
+from pergola.api.objects import GroupKind, GroupVersionKind, Identity, JsonObject
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.kinds import GROUP
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.health import has_rule, pod_trouble
-from pergola.operator.reconcile.picture.since import since
+from pergola.health.since import since
 from pergola.operator.run.readiness import direct_problem
 from pergola.why.answer import Asked, Part, Statement
 from pergola.why.explainer import Explainer

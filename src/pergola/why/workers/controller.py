@@ -1,11 +1,10 @@
 """Whether machine-controller-manager runs, which creates and deletes machines."""
 
 from pergola.api.kinds import DEPLOYMENT
-from pergola.api.objects import Key
+from pergola.api.objects import Identity, Key
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
 from pergola.extensions.workers.deployments import current_replicas
 from pergola.extensions.workers.reconcile import CONTROLLER
-from pergola.garden.components.component import Identity
 from pergola.why.answer import Statement, Topic
 from pergola.why.health import unhealthy
 from pergola.why.health.advice import NO_REPLICAS

@@ -5,7 +5,6 @@ from typing import Final
 
 from pergola.api.kinds import MACHINE, MACHINE_DEPLOYMENT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     deletion_timestamp_of,
@@ -17,7 +16,6 @@ from pergola.extensions.workers.live import Live, class_of
 from pergola.extensions.workers.rollout import number, stuck
 from pergola.runtime.clock import SystemClock
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 from pergola.why.workers.controller import controller_problem
 from pergola.why.workers.machine import RUNNING, phase_of, state_of
@@ -86,10 +84,3 @@ def _machines(name: str, live: Live) -> Iterator[Statement]:
     ]
     for machine in sorted(waiting, key=name_of)[:_SHOWN]:
         yield state_of(machine, f"{MACHINE.kind} {Key.of(machine)}")
-
-
-def _applies(obj: JsonObject) -> bool:
-    return GroupVersionKind.of(obj).group_kind == MACHINE_DEPLOYMENT.group_kind
-
-
-MACHINE_DEPLOYMENTS: Final = Explainer("MachineDeployments", _applies, explain)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.kinds import MACHINE, MACHINE_DEPLOYMENT
+from pergola.api.kinds import MACHINE_DEPLOYMENT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     deletion_timestamp_of,
     labels_of,
@@ -13,7 +12,6 @@ from pergola.api.objects import (
 )
 from pergola.health.times import read_time
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 from pergola.why.workers.controller import controller_problem
 from pergola.why.workers.observed import class_statements, deployment_of, of_worker
@@ -102,10 +100,3 @@ def _deletion(asked: Asked) -> Iterator[Statement]:
             _DRAIN.format(name=asked.key.name, namespace=asked.key.namespace) if is_draining else ""
         ),
     )
-
-
-def _applies(obj: JsonObject) -> bool:
-    return GroupVersionKind.of(obj).group_kind == MACHINE.group_kind
-
-
-MACHINES: Final = Explainer("Machines", _applies, explain)

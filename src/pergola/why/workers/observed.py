@@ -5,7 +5,6 @@ from typing import Final
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     labels_of,
@@ -14,7 +13,7 @@ from pergola.api.objects import (
     name_of,
     namespace_of,
 )
-from pergola.extension_api.kinds import GROUP, VERSION
+from pergola.extension_api.kinds import WORKER
 from pergola.extensions.workers.deployments import NAME_LABEL, POOL_LABEL
 from pergola.extensions.workers.desired import NODE_ZONE
 from pergola.extensions.workers.live import Live, class_of
@@ -22,7 +21,6 @@ from pergola.extensions.workers.rollout import number
 from pergola.why.answer import Statement, Topic
 from pergola.why.reading import Reader
 
-WORKER: Final = GroupVersionKind(GROUP, VERSION, "Worker")
 _ZONE: Final = "topology.kubernetes.io/zone"
 
 

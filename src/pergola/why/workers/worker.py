@@ -1,11 +1,9 @@
 """Why the machines of a Worker are as they are, pool by pool."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from pergola.api.kinds import MACHINE_CLASS, MACHINE_DEPLOYMENT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     deletion_timestamp_of,
@@ -17,11 +15,10 @@ from pergola.extensions.workers.deployments import POOL_LABEL, current_replicas
 from pergola.extensions.workers.live import Live, class_of
 from pergola.extensions.workers.rollout import number
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 from pergola.why.workers.controller import controller_problem, is_hibernated
 from pergola.why.workers.deployment import troubles
-from pergola.why.workers.observed import WORKER, class_statements, observe
+from pergola.why.workers.observed import class_statements, observe
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
@@ -89,10 +86,3 @@ def _missing(asked: Asked, live: Live) -> Iterator[Statement]:
                 f"{asked.key.name} -n {asked.key.namespace} --overwrite "
                 "gardener.cloud/operation=reconcile",
             )
-
-
-def _applies(obj: JsonObject) -> bool:
-    return GroupVersionKind.of(obj).group_kind == WORKER.group_kind
-
-
-WORKER_RESOURCES: Final = Explainer("Workers", _applies, explain)

@@ -4,15 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.kinds import DESTINATION_RULE, SERVICE
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import Identity, JsonObject, Key
 from pergola.garden.components import istio, task_names
-from pergola.garden.components.component import (
-    Component,
-    Identity,
-    Managed,
-    Removable,
-    Rendered,
-)
+from pergola.garden.components.component import Component, Managed, Removable, Rendered
 from pergola.garden.components.conventions import TLS_TERMINATION, terminates_tls
 from pergola.garden.components.kube_apiserver_exposure import termination
 from pergola.garden.components.kube_apiserver_exposure.hosts import hosts_of

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pergola.api.objects import JsonObject, Key, generation_of, uid_of
+from pergola.api.objects import Identity, JsonObject, Key, generation_of, uid_of
 from pergola.api.schema.read import Malformed
 from pergola.garden.components.catalog import CATALOG
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.client import Client
 from pergola.operator.reconcile.picture.steps import (

@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from pergola.api.kinds import CRD, LEASE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, metadata_of
+from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, metadata_of
 from pergola.api.operator_v1alpha1 import GARDEN
-from pergola.garden.components.component import Identity
 from pergola.garden.landscape.errors import OperatorError
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError

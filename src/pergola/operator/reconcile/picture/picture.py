@@ -6,8 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from pergola.api.objects import JsonObject
-from pergola.garden.components.component import Identity
+from pergola.api.objects import Identity, JsonObject
 
 
 class State(StrEnum):

@@ -8,11 +8,10 @@ others: a task whose objects are not ready is running, once all tasks before it 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pergola.api.objects import JsonObject
-from pergola.garden.components.component import Identity
+from pergola.api.objects import Identity, JsonObject
+from pergola.health.since import since
 from pergola.operator.reconcile.picture.picture import Operation, State, Task, Wait
 from pergola.operator.reconcile.picture.reported import Reported, began, finished, running
-from pergola.operator.reconcile.picture.since import since
 from pergola.operator.reconcile.picture.steps import Step
 from pergola.operator.reconcile.status import INITIALIZED
 
