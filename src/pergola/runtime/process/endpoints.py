@@ -8,7 +8,7 @@ import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import web
 
@@ -19,6 +19,8 @@ from pergola.runtime.process.profiling import profiling_routes
 from pergola.runtime.task_group import gathered
 
 CHECK_SECONDS: Final = 4.0
+CONNECTIONS: Final = 100
+"""The maximum number of open connections of a port; the oldest makes room for the next."""
 _SHUTDOWN_SECONDS: Final = 1.0
 
 Check = Callable[[], Awaitable[str | None] | str | None]
@@ -154,9 +156,27 @@ async def _serve(app: web.Application, at: Address, what: str) -> AsyncGenerator
     listener = listen(at.host, at.port, f"{what} ({at.option})" if at.option else what)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
+    handlers = cast("web.Server", runner.server)  # it exists after the setup
+    loop = asyncio.get_running_loop()
     try:
-        await web.SockSite(runner, listener).start()
+        server = await loop.create_server(_limited(handlers), sock=listener)
         yield listener.getsockname()[1]
+        server.close()
     finally:
         await runner.cleanup()
         listener.close()
+
+
+def _limited(server: web.Server) -> Callable[[], asyncio.Protocol]:
+    """Return a server whose connections cannot use up the descriptors of the process.
+
+    Callers are not authenticated, and may keep connections open without a request.
+    """
+
+    def protocol() -> asyncio.Protocol:
+        connections = [each for each in server.connections if each.transport is not None]
+        for oldest in connections[: max(0, len(connections) - CONNECTIONS + 1)]:
+            oldest.force_close()
+        return server()
+
+    return protocol

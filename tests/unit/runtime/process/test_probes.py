@@ -225,3 +225,17 @@ async def test_the_length_of_a_profile_is_limited(seconds: str) -> None:
     async with serve_metrics(Address("127.0.0.1", 0), Metrics(), profiling=True) as port:
         status, text = await get(port, f"/debug/pprof/profile?seconds={seconds}")
     assert (status, text) == (400, "seconds must be a number from 0 to 300\n")
+
+
+async def test_idle_connections_neither_keep_probes_out_nor_pile_up() -> None:
+    async with serve_probes(Address("127.0.0.1", 0), {}, {}) as port:
+        idle = [
+            await asyncio.open_connection("127.0.0.1", port) for _ in range(3 * probes.CONNECTIONS)
+        ]
+        assert await get(port, "/healthz") == (200, "ok")
+        async with asyncio.timeout(10):
+            for reader, _ in idle[: 2 * probes.CONNECTIONS]:
+                assert await reader.read() == b""
+        assert not idle[-1][0].at_eof()
+        for _, writer in idle:
+            writer.close()
