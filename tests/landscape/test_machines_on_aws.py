@@ -100,6 +100,18 @@ async def test_other_keys_of_the_account_replace_no_machine(shoot_on_aws: ShootO
     assert await shoot_on_aws.keys_of_machines() == keys
 
 
+async def test_all_credentials_are_rotated_with_new_machines(shoot_on_aws: ShootOnAws) -> None:
+    old = await shoot_on_aws.instances()
+    await shoot_on_aws.landscape.perform(SHOOT, shoot_on_aws.key, "rotate-credentials-start")
+    await shoot_on_aws.until_nodes_run(6)
+    new = await shoot_on_aws.instances()
+    assert ids(old).isdisjoint(ids(new))
+    assert zones_of(new) == sorted(ZONES * 2)
+    await shoot_on_aws.landscape.perform(SHOOT, shoot_on_aws.key, "rotate-credentials-complete")
+    await shoot_on_aws.until_nodes_run(6)
+    assert ids(await shoot_on_aws.instances()) == ids(new)
+
+
 async def test_it_sleeps_is_changed_and_wakes(shoot_on_aws: ShootOnAws) -> None:
     await shoot_on_aws.change({"hibernation": {"enabled": True}})
     assert await shoot_on_aws.instances() == {}

@@ -79,8 +79,9 @@ class Instances:
             "leaderElection": {
                 "leaderElect": elect,
                 "resourceNamespace": "kube-system",
-                "leaseDuration": "3s",
-                "renewDeadline": "2s",
+                # Long enough for a process on a busy machine to renew it.
+                "leaseDuration": "8s",
+                "renewDeadline": "6s",
                 "retryPeriod": "500ms",
             },
             "server": {

@@ -70,3 +70,8 @@ def plural_of(kind: str) -> str:
     if lowered.endswith("y"):
         return f"{lowered[:-1]}ies"
     return f"{lowered}s"
+
+
+def provider_finalizer(kind: GroupKind) -> str:
+    """Return the finalizer that providers conventionally add to InfraClusters of a kind."""
+    return f"{kind.kind.lower()}.{kind.group}"

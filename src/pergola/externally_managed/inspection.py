@@ -3,9 +3,9 @@
 `look` reads; everything else is pure. Nothing here writes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pergola.api.cluster_api import CLUSTER, MANAGED_BY, RELEASE_FINALIZERS
 from pergola.api.conditions import get_condition
@@ -208,13 +208,3 @@ def _network(seen: Seen) -> Iterator[Finding]:
         seen.network.desired_spec(), map_at(seen.obj, "spec"), owned_fields(seen.obj, "spec")
     )
     yield from (Finding("error", conflict) for conflict in decision.conflicts)
-
-
-def writers(obj: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the field managers of an object, each with the time of its last write."""
-    found: dict[str, str] = {}
-    for entry in maps_at(obj, "metadata", "managedFields"):
-        part = "/status" if entry.get("subresource") == "status" else ""
-        name = f"{entry.get('manager', 'unknown')}{part}"
-        found[name] = max(found.get(name, ""), str(entry.get("time", "")))
-    return sorted(found.items(), key=lambda item: item[1], reverse=True)

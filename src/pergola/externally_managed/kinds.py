@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pergola.api.cluster_api import crd_name
+from pergola.api.cluster_api import crd_name, provider_finalizer
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key
 from pergola.externally_managed.contract import Contract, ContractError, contract_of, kind_of
@@ -70,8 +70,3 @@ def managed_by_crd(crd: JsonObject, kind: GroupKind) -> Managed:
     """
     contract = contract_of(crd)
     return Managed(kind_of(crd, contract), contract, (provider_finalizer(kind),))
-
-
-def provider_finalizer(kind: GroupKind) -> str:
-    """Return the finalizer that providers conventionally add to InfraClusters of a kind."""
-    return f"{kind.kind.lower()}.{kind.group}"

@@ -15,7 +15,6 @@ from pergola.kube.errors import Forbidden, InvalidKey, NotFound
 from pergola.why.answer import Answer, Asked, Part, Statement, Topic
 from pergola.why.catalog import EXPLAINERS
 from pergola.why.explainer import Explainer, installed
-from pergola.why.manifests import lists
 from pergola.why.reading import Reader
 
 _ORDER: Final = tuple(Topic)
@@ -127,6 +126,9 @@ def _next_steps(parts: Iterable[Part], statements: Iterable[Statement]) -> Itera
 
 async def _missing(reader: Reader, gvk: GroupVersionKind, key: Key) -> str:
     """Return that an object does not exist, and which ManagedResource should have created it."""
+    # It decodes as the resource manager does, whose modules existing objects do not need.
+    from pergola.why.manifests import lists
+
     where = f" in namespace {key.namespace}" if key.namespace else ""
     text = f"{gvk.kind} {key.name} does not exist{where}"
     for resource in await reader.listed(MANAGED_RESOURCE):

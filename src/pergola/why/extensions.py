@@ -4,11 +4,9 @@ Uses the functions of the extension contract with which callers wait.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from pergola.api import marks
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -19,13 +17,11 @@ from pergola.extension_api.caller import explainer, readiness
 from pergola.extension_api.caller.readiness import deletion, is_pending
 from pergola.extension_api.cluster import CLUSTER
 from pergola.extension_api.errors import Code
-from pergola.extension_api.kinds import EXTENSION_KINDS, GROUP
 from pergola.extension_api.predicates import Snapshot, snapshot
 from pergola.health.times import read_time
 from pergola.runtime.clock import SystemClock
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.code_advice import advice_for
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 
 
@@ -97,11 +93,3 @@ async def _wait(
     if deletion_timestamp_of(asked.obj) is not None and not failed:
         topic, text = Topic.BLOCKED, f"its extension: {problem}"
     return Statement(topic=topic, text=text, because=symptom, advice=advice)
-
-
-def _applies(obj: JsonObject) -> bool:
-    gvk = GroupVersionKind.of(obj)
-    return gvk.group == GROUP and gvk.kind in EXTENSION_KINDS
-
-
-EXTENSIONS: Final = Explainer("extension resources", _applies, explain)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from pergola.api.cluster_api import provider_finalizer
 from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.marks import FINALIZER, OPERATOR_FINALIZER, REFERENCE_PROTECTION
 from pergola.api.objects import (
@@ -15,7 +16,6 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.kinds import EXTENSION_KINDS, GROUP
-from pergola.externally_managed.kinds import provider_finalizer
 from pergola.health.times import read_time
 from pergola.why.answer import Statement, Topic
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, STATEFUL_SET
+from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, PVC, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, Identity, JsonObject, JsonValue, Key, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.landscape import NAMESPACE
@@ -17,11 +17,11 @@ from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.operator.reconcile.picture import Picture, State, Task
 from pergola.runtime.task_group import gathered
 from pergola.why.answer import Answer, Statement
-from pergola.why.health import CLAIM, unhealthy
+from pergola.why.health import unhealthy
 from pergola.why.health.details import problem_of
 from pergola.why.reading import Reader
 
-_LIVE: Final = (POD, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, ETCD, CLAIM)
+_LIVE: Final = (POD, DEPLOYMENT, STATEFUL_SET, DAEMON_SET, ETCD, PVC)
 _ALIKE: Final = 3
 _BY_WEIGHT: Final = (
     State.FAILED,

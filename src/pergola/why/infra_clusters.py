@@ -1,11 +1,9 @@
 """Why a Cluster API InfraCluster is as it is: its manager, its Cluster, and what is missing."""
 
 from collections.abc import Iterator
-from typing import Final
 
-from pergola.api.cluster_api import INFRASTRUCTURE_GROUP, MANAGED_BY, SOURCE
+from pergola.api.cluster_api import MANAGED_BY, SOURCE
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     annotations_of,
     owner_references_of,
@@ -17,7 +15,6 @@ from pergola.externally_managed.kinds import managed_by_crd, read_crd
 from pergola.externally_managed.predicate import manager_of
 from pergola.kube.errors import ApiError, Forbidden
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 
 
@@ -74,11 +71,3 @@ def _findings(found: list[Finding]) -> Iterator[Statement]:
 def _next(asked: Asked) -> str:
     name = f"{asked.gvk.kind.lower()}/{asked.key.name}"
     return f"also check its network: pergola infra check {name} -n {asked.key.namespace}"
-
-
-def _applies(obj: JsonObject) -> bool:
-    is_infra = GroupVersionKind.of(obj).group == INFRASTRUCTURE_GROUP
-    return is_infra or MANAGED_BY in annotations_of(obj)
-
-
-INFRA_CLUSTERS: Final = Explainer("InfraClusters", _applies, explain)

@@ -23,7 +23,6 @@ from pergola.resource_manager.controllers.managed_resource.references import ref
 from pergola.resource_manager.origin import Origin, parse_origin
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.comparison import comparison
-from pergola.why.explainer import Explainer
 from pergola.why.managed_resource_problems import applied_remarks
 from pergola.why.manifests import Content, content_of, lists
 from pergola.why.reading import Reader
@@ -118,8 +117,3 @@ _EFFECTS: Final = {
 
 def _decided(text: str, because: str = "") -> Statement:
     return Statement(topic=Topic.DECIDED, text=text, because=because)
-
-
-MANAGED_OBJECTS: Final = Explainer(
-    "managed objects", lambda obj: marks.ORIGIN in annotations_of(obj), explain
-)

@@ -14,7 +14,6 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
-from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.texts import counted
 from pergola.resource_manager.controllers.managed_resource.references import (
     object_key,
@@ -24,7 +23,6 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 )
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.managed_resource_problems import (
     conditions,
     deletion,
@@ -129,10 +127,3 @@ def _several(text: str, objects: Collection[str]) -> Iterator[Statement]:
         yield Statement(topic=Topic.DECIDED, subject=name, text=text)
     if len(names) > _SHOWN:
         yield Statement(topic=Topic.DECIDED, text=f"{len(names) - _SHOWN} more are {text}")
-
-
-MANAGED_RESOURCES: Final = Explainer(
-    "ManagedResources",
-    lambda obj: GroupVersionKind.of(obj).group_kind == MANAGED_RESOURCE.group_kind,
-    explain,
-)

@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from typing import Final
 
+from pergola.api.field_managers import writers
+from pergola.api.marks import ORIGIN
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
+    annotations_of,
     deletion_timestamp_of,
     finalizers_of,
     namespace_of,
     owner_references_of,
     uid_of,
 )
-from pergola.externally_managed.inspection import writers
 from pergola.health.times import read_time
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.finalizers import finalizer_statements
-from pergola.why.manifests import managed_by
 from pergola.why.reading import Reader
 
 _GENERATIONS: Final = 6
@@ -41,13 +41,22 @@ async def desired(
     obj: JsonObject, reader: Reader, generations: int = _GENERATIONS
 ) -> tuple[Statement, ...]:
     """Return who requires an object: its ManagedResource and its owners, with theirs below."""
-    found = [await managed_by(obj, reader)]
+    found = [await _managed_by(obj, reader)]
     if generations:
         found += [
             await _owner(obj, reference, reader, generations - 1)
             for reference in owner_references_of(obj)
         ]
     return tuple(each for each in found if each is not None)
+
+
+async def _managed_by(obj: JsonObject, reader: Reader) -> Statement | None:
+    if ORIGIN not in annotations_of(obj):
+        return None
+    # It decodes as the resource manager does, whose modules most objects do not need.
+    from pergola.why.manifests import managed_by
+
+    return await managed_by(obj, reader)
 
 
 async def _owner(
@@ -102,6 +111,3 @@ def _written(obj: JsonObject) -> Iterator[Statement]:
         if name not in named and len(named) < _WRITERS:
             named.add(name)
             yield Statement(topic=Topic.WRITTEN, subject=name, since=read_time(time))
-
-
-OWNERSHIP: Final = Explainer("ownership", lambda _: True, explain)

@@ -5,11 +5,9 @@ Answers never contain the token, or any other value.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
 
 from pergola.api.kinds import EVENT, SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     Key,
     labels_of,
     map_at,
@@ -36,7 +34,6 @@ from pergola.resource_manager.controllers.token_requestor.observe import (
     observe,
 )
 from pergola.why.answer import Asked, Evidence, Kind, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 
 
@@ -56,7 +53,9 @@ async def explain(asked: Asked, reader: Reader) -> Part:
 
 
 async def explain_token(asked: Asked, reader: Reader) -> Part:
-    """Return the token requestor's decision about a Secret."""
+    """Return the token requestor's decision about a Secret that requests a token."""
+    if labels_of(asked.obj).get(names.PURPOSE) != names.PURPOSE_TOKEN_REQUESTOR:
+        return Part()
     seen = observe(asked.obj)
     try:
         request = read_request(seen)
@@ -152,16 +151,3 @@ def _advice(seen: SeenSecret) -> str:
     if names.RENEW not in seen.annotations:
         return f"check that a token requestor of class {seen.resource_class} runs"
     return ""
-
-
-SECRETS: Final = (
-    Explainer(
-        "token requests",
-        lambda obj: (
-            GroupVersionKind.of(obj) == SECRET
-            and labels_of(obj).get(names.PURPOSE) == names.PURPOSE_TOKEN_REQUESTOR
-        ),
-        explain_token,
-    ),
-    Explainer("Secrets", lambda obj: GroupVersionKind.of(obj) == SECRET, explain),
-)

@@ -33,7 +33,6 @@ from pergola.resource_manager.webhooks.explanation import Explanation, Question,
 from pergola.resource_manager.webhooks.facts.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.why.answer import Asked, Part, Statement, Topic
-from pergola.why.explainer import Explainer
 from pergola.why.reading import Reader
 from pergola.why.running_manager import webhook_configuration
 
@@ -48,6 +47,8 @@ _LONGEST: Final = 120
 
 async def explain(asked: Asked, reader: Reader) -> Part:
     """Return the changes of each registered webhook to an object, and whether it may be deleted."""
+    if reviewed_kind(asked.gvk) is None:
+        return Part()
     namespace = asked.key.namespace
     found = await reader.find(NAMESPACE, Key("", namespace)) if namespace else None
     labels = labels_of(found) if found else None
@@ -176,8 +177,3 @@ def _refusals(asked: Asked, found: Sequence[Explanation]) -> Iterator[Statement]
 
 def _short(found: Explanation) -> str:
     return found.webhook.removesuffix(_SUFFIX)
-
-
-WEBHOOKS: Final = Explainer(
-    "webhooks", lambda obj: reviewed_kind(GroupVersionKind.of(obj)) is not None, explain
-)

@@ -35,7 +35,8 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.externally_managed.contract import done
-from pergola.externally_managed.kinds import Managed, managed_kind, provider_finalizer
+from pergola.api.cluster_api import provider_finalizer
+from pergola.externally_managed.kinds import Managed, managed_kind
 from pergola.externally_managed.manager import Settings
 from pergola.externally_managed.mapping import cluster_to_infra_cluster
 from pergola.externally_managed.predicate import (

@@ -20,7 +20,6 @@ from pergola.operator.reconcile.status import last_errors, sentence
 from pergola.runtime.failures import Failures
 from pergola.why.answer import Asked, Statement
 from pergola.why.catalog import EXPLAINERS
-from pergola.why.conditions import CONDITIONS
 from pergola.why.health.managed import managed_resource_problem
 from pergola.why.managed_resource_problems import conditions, deletion
 from tests.support.documented import ROOT
@@ -95,8 +94,8 @@ async def statements(obj: JsonObject) -> list[Statement]:
     asked = Asked(GroupVersionKind.of(obj), Key.of(obj), obj)
     if TYPES["ResourcesApplied"] == (obj["apiVersion"], obj["kind"]):
         return [*conditions(obj), *deletion(obj)]
-    [gardens] = [each for each in EXPLAINERS if each.name == "Gardens"]
-    [applying] = [each for each in (gardens, CONDITIONS) if each.applies(obj)]
+    known = [each for each in EXPLAINERS if each.name in ("Gardens", "conditions")]
+    [applying] = [each for each in known if each.applies(obj)]
     part = await applying.explain(asked, None)  # type: ignore[arg-type] # it reads nothing
     return [*part.statements]
 

@@ -149,9 +149,10 @@ def _cells(row: "JsonObject") -> tuple[str, ...]:
 
 
 def _described(seen: "Seen", found: "list[Finding]") -> "JsonObject":
+    from pergola.api.field_managers import writers
     from pergola.api.objects import Key, finalizers_of
     from pergola.externally_managed.contract import endpoint_of
-    from pergola.externally_managed.inspection import is_ready, writers
+    from pergola.externally_managed.inspection import is_ready
     from pergola.externally_managed.predicate import is_paused, manager_of
 
     endpoint = endpoint_of(seen.obj)

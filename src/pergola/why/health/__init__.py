@@ -4,7 +4,6 @@
 what to do next.
 """
 
-from pergola.why.health.pods import CLAIM
-from pergola.why.health.walk import HEALTH, unhealthy
+from pergola.why.health.walk import explain, unhealthy
 
-__all__ = ["CLAIM", "HEALTH", "unhealthy"]
+__all__ = ["explain", "unhealthy"]

@@ -3,15 +3,14 @@
 from collections.abc import Iterable
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, namespace_of
+from pergola.api.kinds import PVC
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, namespace_of
 from pergola.health.pod_trouble import Cause, Trouble, pod_trouble
 from pergola.health.since import since
 from pergola.why.answer import Statement
 from pergola.why.health import advice
 from pergola.why.health.details import Details, problem_of
 from pergola.why.reading import Reader
-
-CLAIM: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 
 _NEEDS_VOLUMES: Final = (Cause.UNSCHEDULABLE, Cause.CREATING)
 _SHOWN: Final = 3
@@ -80,14 +79,14 @@ async def _claims(reader: Reader, pod: JsonObject) -> tuple[Statement, ...]:
         if not name:
             continue
         key = Key(namespace_of(pod), str(name))
-        claim = await reader.find(CLAIM, key)
+        claim = await reader.find(PVC, key)
         problem = claim_problem(claim)
-        if problem is None or (claim is None and not await reader.is_missing(CLAIM, key)):
+        if problem is None or (claim is None and not await reader.is_missing(PVC, key)):
             continue
         event = await reader.event(claim) if claim else ""
         found.append(
             problem_of(
-                f"{CLAIM.kind} {key}",
+                f"{PVC.kind} {key}",
                 problem,
                 Details(advice=advice.about_claim(claim, event) if claim else ""),
                 since=since(claim, problem) if claim else None,

@@ -2,16 +2,14 @@
 
 from typing import Final
 
-from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
-from pergola.api.objects import GroupKind, GroupVersionKind, Identity, JsonObject
+from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, PVC, SERVICE, STATEFUL_SET
+from pergola.api.objects import GroupKind, Identity, JsonObject
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extension_api.kinds import GROUP
 from pergola.garden.landscape.etcd_objects import ETCD
-from pergola.health import has_rule, pod_trouble
+from pergola.health import pod_trouble
 from pergola.health.since import since
 from pergola.operator.run.readiness import direct_problem
 from pergola.why.answer import Asked, Part, Statement
-from pergola.why.explainer import Explainer
 from pergola.why.health import advice
 from pergola.why.health.details import Details, problem_of
 from pergola.why.health.managed import managed_details, managed_resource_problem
@@ -19,7 +17,7 @@ from pergola.why.health.operated import (
     etcd_details,
     monitoring_details,
 )
-from pergola.why.health.pods import CLAIM, claim_details, claim_problem, pod_details
+from pergola.why.health.pods import claim_details, claim_problem, pod_details
 from pergola.why.health.replicas import (
     REPLICA_SET,
     deployment_details,
@@ -86,7 +84,7 @@ class _Walk:
             return await deployment_details(reader, obj)
         if kind in _WORKLOADS:
             return await workload_details(reader, obj)
-        if kind == CLAIM.group_kind:
+        if kind == PVC.group_kind:
             return await claim_details(reader, obj)
         if kind == SERVICE.group_kind:
             return Details(advice=advice.NO_ADDRESS)
@@ -99,7 +97,7 @@ def _problem(identity: Identity, obj: JsonObject | None) -> str | None:
     kind = identity.gvk.group_kind
     if kind == MANAGED_RESOURCE.group_kind:
         return managed_resource_problem(obj)
-    if kind == CLAIM.group_kind:
+    if kind == PVC.group_kind:
         return claim_problem(obj)
     if kind == POD.group_kind and obj is not None:
         trouble = pod_trouble(obj)
@@ -113,13 +111,3 @@ async def explain(asked: Asked, reader: Reader) -> Part:
     if found is None:
         return Part(sentence="is healthy")
     return Part(sentence="is not healthy", statements=(found,))
-
-
-def _applies(obj: JsonObject) -> bool:
-    gvk = GroupVersionKind.of(obj)
-    if gvk.group == GROUP or gvk.group_kind == MANAGED_RESOURCE.group_kind:
-        return False
-    return has_rule(gvk) or gvk in (POD, CLAIM)
-
-
-HEALTH: Final = Explainer("health", _applies, explain)
