@@ -49,10 +49,11 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
 
 
 async def hold(served: Served, number: int) -> list[Streams]:
-    """Open connections that do not send a request."""
-    found: list[Streams] = []
-    for _ in range(number // 20):
-        found += await asyncio.gather(*(served.connect() for _ in range(20)))
+    """Open connections that do not send a request; the first one is the oldest."""
+    found = [await served.connect()]
+    while len(found) < number:
+        several = min(20, number - len(found))
+        found += await asyncio.gather(*(served.connect() for _ in range(several)))
     return found
 
 
