@@ -57,6 +57,20 @@ def shoot_of(subject: "Subject") -> "Shoot":
     return Shoot({})
 
 
+def control_plane_of(subject: "Subject") -> "Given | None":
+    """Return what the control plane gets from the network as it is now; None before the first.
+
+    Raises:
+        ExtensionError, Malformed: the status, or the Shoot's configuration, is incomplete.
+    """
+    from pergola.api.objects import map_at
+    from pergola.providers.aws.control_plane.values import given
+
+    if not map_at(subject.infrastructure, "status", "providerStatus"):
+        return None
+    return given(subject.infrastructure, shoot_of(subject))
+
+
 def _text(found: "Given") -> str:
     from pergola.api.objects import Key
     from pergola.providers.aws.control_plane.cloud_provider import KEY
@@ -93,9 +107,4 @@ def controllers_data(found: "Given") -> "JsonObject":
 
 def controllers(found: "Given") -> list[str]:
     """Return the same as lines of text."""
-    return [
-        f"cloud-controller-manager {' '.join(found.cloud_controller.arguments)}",
-        f"  {found.cloud_controller.reason}",
-        f"aws-custom-route-controller, replicas: {found.route_controller.replicas}",
-        f"  {found.route_controller.reason}",
-    ]
+    return [line for text, reason in found.controllers() for line in (text, f"  {reason}")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from cyclopts import Parameter
 
 from pergola.cli.aws.check import finding_rows
-from pergola.cli.aws.cloud_config import controllers, controllers_data, shoot_of
+from pergola.cli.aws.cloud_config import control_plane_of, controllers, controllers_data
 from pergola.cli.aws.subject import (
     DEFAULT_ACCOUNT,
     DEFAULT_SOURCE,
@@ -167,18 +167,8 @@ async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Pla
         steps = delete_steps(work.desired, work.state) if delete else reconcile_steps(work.desired)
         graph = graph_of(DELETION if delete else RECONCILIATION, steps, work)
         found = [] if delete else findings(work.desired, work.snapshot)
-        given = None if delete else _control_plane(subject)
+        given = None if delete else control_plane_of(subject)
         return Plan(graph, foresee(steps, work), found, given)
-
-
-def _control_plane(subject: Subject) -> "Given | None":
-    """Return what the control plane gets from the network as it is now; None before the first."""
-    from pergola.api.objects import map_at
-    from pergola.providers.aws.control_plane.values import given
-
-    if not map_at(subject.infrastructure, "status", "providerStatus"):
-        return None
-    return given(subject.infrastructure, shoot_of(subject))
 
 
 def _picture(found: Plan, form: str) -> str:

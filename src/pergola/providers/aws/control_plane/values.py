@@ -28,6 +28,14 @@ class Given(NamedTuple):
     cloud_controller: Arguments
     route_controller: Replicas
 
+    def controllers(self) -> list[tuple[str, str]]:
+        """Return the controllers that depend on the network, each as a text and the reason."""
+        cloud, routes = self.cloud_controller, self.route_controller
+        return [
+            (f"cloud-controller-manager {' '.join(cloud.arguments)}", cloud.reason),
+            (f"aws-custom-route-controller, replicas: {routes.replicas}", routes.reason),
+        ]
+
 
 def given(infrastructure: JsonObject, shoot: Shoot) -> Given:
     """Return the values for the control plane of a cluster, once there is a network.

@@ -6,7 +6,7 @@ svg     that tree as boxes inside of boxes
 """
 
 from pergola.providers.aws.show.svg import svg
-from pergola.providers.aws.show.things import Owner, Thing, things
+from pergola.providers.aws.show.things import Owner, Thing, control_plane, things
 from pergola.providers.aws.show.tree import tree
 
-__all__ = ["Owner", "Thing", "svg", "things", "tree"]
+__all__ = ["Owner", "Thing", "control_plane", "svg", "things", "tree"]

@@ -5,7 +5,7 @@ counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -13,6 +13,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import destination_of, tags_of
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
+from pergola.providers.aws.control_plane.values import Given
 from pergola.providers.aws.desired import SHARED, Desired
 from pergola.providers.aws.resources.security_group.desired import bastion_groups
 from pergola.providers.aws.routing import table_of
@@ -62,6 +63,20 @@ class Thing:
         """Kind, name and detail in one line."""
         return " ".join(part for part in (self.kind, self.name, self.detail) if part)
 
+    def containing(self, part: "Thing") -> "Thing":
+        """Return the same with one more part, the last."""
+        return replace(self, parts=(*self.parts, part))
+
+    def data(self) -> JsonObject:
+        """Return it and its parts for programs."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "detail": self.detail,
+            "owner": str(self.owner),
+            "parts": [part.data() for part in self.parts],
+        }
+
 
 def things(desired: Desired, snapshot: Snapshot, state: State) -> Thing:
     """Return all resources of a cluster, from the VPC down to routes."""
@@ -72,6 +87,12 @@ def things(desired: Desired, snapshot: Snapshot, state: State) -> Thing:
     ]
     detail = f"in {desired.region}" if parts else f"in {desired.region}: there is nothing yet"
     return Thing("cluster", desired.technical_id, detail, parts=tuple(parts))
+
+
+def control_plane(given: Given) -> Thing:
+    """Return what controllers of the control plane get from the network, each with the reason."""
+    controllers = [Thing(text, parts=(Thing(reason),)) for text, reason in given.controllers()]
+    return Thing("control plane", parts=tuple(controllers))
 
 
 def _vpc(desired: Desired, snapshot: Snapshot, state: State, vpc: JsonObject) -> Thing:
