@@ -7,26 +7,37 @@ from pergola.cli.text import say
 
 def iam_policy(
     *,
-    mode: Literal["managed", "byo", "check", "dns", "backup"] = "managed",
+    mode: Literal[
+        "managed",
+        "byo",
+        "check",
+        "control-plane",
+        "load-balancer-controller",
+        "dns",
+        "backup",
+    ] = "managed",
     efs: bool = False,
     ipv6: bool = False,
     security_group: bool = False,
     pod_routes: bool = False,
+    route_controller: bool = False,
     bastion: bool = False,
     permissions_boundary: str = "",
     names: str = "",
     partition: str = "aws",
 ) -> None:
-    """Print an IAM policy with exactly the permissions that the extension needs in an AWS account.
+    """Print an IAM policy with exactly the permissions that are needed in an AWS account.
 
-    Those of the controllers in a Shoot's control plane are not among them: the cloud controller
-    manager, the CSI drivers and machine-controller-manager use the same credentials and need more.
+    The credentials of a Shoot need two policies, or three: managed or byo for the extension,
+    control-plane for the controllers of its control plane, and load-balancer-controller if its
+    configuration enables that controller. They are separate because AWS limits the length of one.
 
     Parameters
     ----------
     mode:
-        managed: create networks; byo: use user-provided networks; check: only read; dns: keep DNS
-        records in Route 53; backup: keep backups in S3.
+        managed: create networks; byo: use user-provided networks; check: only read; control-plane:
+        run nodes, volumes, and load balancers of Services; load-balancer-controller: run load
+        balancers of Ingresses; dns: keep DNS records in Route 53; backup: keep backups in S3.
     efs:
         For clusters with file systems.
     ipv6:
@@ -36,6 +47,8 @@ def iam_policy(
     pod_routes:
         Remove dead pod routes of deleted clusters from user-provided route tables, as with
         PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES=true.
+    route_controller:
+        For the control plane of clusters without an overlay: write pod routes into route tables.
     bastion:
         For Bastions.
     permissions_boundary:
@@ -59,6 +72,7 @@ def iam_policy(
         Feature.IPV6: ipv6,
         Feature.SECURITY_GROUP: security_group,
         Feature.POD_ROUTES: pod_routes,
+        Feature.ROUTE_CONTROLLER: route_controller,
         Feature.BASTION: bastion,
     }
     features = [feature for feature, is_chosen in chosen.items() if is_chosen]

@@ -13,6 +13,7 @@ from pergola.cli.aws.iam_policy import iam_policy as command
 from pergola.providers.aws.garden_iam_policy import Purpose, garden_iam_policy
 from pergola.providers.aws.garden_iam_policy import operations as garden_operations
 from pergola.providers.aws.iam_policy import Feature, Mode, actions, iam_policy
+from tests.support.aws.authorization import Authorization
 
 ROOT = Path(pergola.providers.aws.__file__).parent
 OPERATION = re.compile(
@@ -35,12 +36,17 @@ OF_AWS_ITSELF = {
     "DeleteNetworkInterface",
 }
 """Actions that a service of AWS performs on behalf of its caller."""
+LONGEST = 6144
+"""The characters of a managed policy that AWS accepts, without white space."""
+LONG_NAME = "shoot--project123--name-with-16"
+OF_CONTROLLERS = (Mode.CONTROL_PLANE, Mode.LOAD_BALANCER_CONTROLLER)
+NODE = {"kubernetes.io/role/node": "1"}
 
 
 def operations() -> Iterator[str]:
     """Yield the operations that the code names."""
     for file in ROOT.rglob("*.py"):
-        if file.name in ("iam_policy.py", "garden_iam_policy.py"):
+        if file.name == "garden_iam_policy.py" or file.parent.name == "iam_policy":
             continue
         nodes = ast.walk(ast.parse(file.read_text()))
         texts = (node.value for node in nodes if isinstance(node, ast.Constant))
@@ -118,9 +124,13 @@ def test_foreign_tags_in_user_provided_networks_cannot_be_changed() -> None:
 
 
 def test_features_only_add_permissions() -> None:
+    def allowed(mode: Mode, features: list[Feature]) -> set[str]:
+        statements = iam_policy(mode, features)["Statement"]
+        return {action for statement in statements for action in statement["Action"]}
+
     for mode in Mode:
         for feature in Feature:
-            assert set(actions(mode)) <= set(actions(mode, [feature]))
+            assert allowed(mode, []) <= allowed(mode, [feature])
 
 
 def test_dns_records_can_be_changed_only_in_named_zones() -> None:
@@ -152,3 +162,81 @@ def test_the_command_prints_the_policies_of_a_garden(
 
     printed = orjson.loads(capsys.readouterr().out)
     assert printed == garden_iam_policy(purpose, names="own-*")
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_aws_accepts_the_length_of_each_policy(mode: Mode) -> None:
+    boundary = "arn:aws-us-gov:iam::123456789012:policy/nodes"
+
+    policy = iam_policy(
+        mode, list(Feature), names=LONG_NAME, partition="aws-us-gov", boundary=boundary
+    )
+
+    assert len(orjson.dumps(policy)) <= LONGEST
+    names = [statement["Sid"] for statement in policy["Statement"]]
+    assert len(set(names)) == len(names)
+    assert all(name.isalnum() for name in names)
+
+
+@pytest.mark.parametrize("mode", OF_CONTROLLERS)
+def test_policies_of_controllers_name_resources_of_the_partition(mode: Mode) -> None:
+    policy = iam_policy(mode, list(Feature), partition="aws-cn")
+
+    arns = {
+        each
+        for statement in policy["Statement"]
+        for each in statement.get("Resource") or statement["NotResource"]
+    }
+    assert {each.split(":")[1] for each in arns - {"*"}} == {"aws-cn"}
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "own"),
+    [
+        ("ec2:TerminateInstances", "ec2:instance/*", NODE),
+        ("ec2:AttachVolume", "ec2:instance/*", NODE),
+        ("ec2:DeleteVolume", "ec2:volume/*", {"CSIVolumeName": "pv"}),
+        ("ec2:DeleteVolume", "ec2:volume/*", {"kubernetes.io/created-for/pvc/name": "data"}),
+        ("ec2:DeleteSnapshot", "ec2:snapshot/*", {"CSIVolumeSnapshotName": "snapshot"}),
+        (
+            "elasticloadbalancing:DeleteLoadBalancer",
+            "elasticloadbalancing:loadbalancer/net/*",
+            {"kubernetes.io/service-name": "default/web"},
+        ),
+    ],
+)
+def test_controllers_can_change_only_what_controllers_created(
+    action: str, resource: str, own: dict[str, str]
+) -> None:
+    policy = iam_policy(Mode.CONTROL_PLANE, list(Feature))
+
+    assert Authorization(action, resource, resource_tags=own).is_allowed(policy)
+    foreign = {"Name": "of others", "kubernetes.io/role/elb": "1"}
+    assert not Authorization(action, resource, resource_tags=foreign).is_allowed(policy)
+
+
+def test_only_nodes_can_be_started_and_only_in_the_tags_of_named_clusters() -> None:
+    policy = iam_policy(Mode.CONTROL_PLANE, names="shoot--garden--*")
+
+    def creates_group(cluster: str) -> bool:
+        tags = {f"kubernetes.io/cluster/{cluster}": "owned"}
+        wanted = Authorization("ec2:CreateSecurityGroup", "ec2:security-group/*", tags)
+        return wanted.is_allowed(policy)
+
+    def starts(**tags: str) -> bool:
+        return Authorization("ec2:RunInstances", "ec2:instance/*", tags).is_allowed(policy)
+
+    assert creates_group("shoot--garden--web")
+    assert not creates_group("shoot--other--web")
+    assert starts(**NODE)
+    assert not starts(Name="other")
+
+
+@pytest.mark.parametrize("mode", OF_CONTROLLERS)
+def test_the_command_prints_the_policies_of_controllers(
+    capsys: pytest.CaptureFixture[str], mode: Mode
+) -> None:
+    command(mode=mode.value, ipv6=True, route_controller=True)
+
+    printed = orjson.loads(capsys.readouterr().out)
+    assert printed == iam_policy(mode, [Feature.IPV6, Feature.ROUTE_CONTROLLER])
