@@ -35,6 +35,15 @@ def test_the_owner_is_the_closest_one_that_is_named(metadata: JsonObject, owner:
     assert owner_of({"metadata": metadata}) == owner
 
 
+def has_utc_year(time: datetime) -> bool:
+    """Return whether a time can be written in UTC, whose years are 1 to 9999."""
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("kind", ["ResourcesApplied", "ResourcesHealthy", "ResourcesProgressing"])
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
 @given(
@@ -49,7 +58,7 @@ def test_a_card_can_be_shown_whenever_its_state_began(
     obj = {"metadata": {"name": "a"}, "status": {"conditions": [condition]}}
     card = card_of(MANAGED_RESOURCE, obj)
     due = card.data()["due"]
-    if card.verdict.state not in BAD:
+    if card.verdict.state not in BAD or not has_utc_year(began):
         assert due == ""
     elif began.year < MAXYEAR:
         assert began <= datetime.fromisoformat(due) <= began + timedelta(days=1)
