@@ -12,6 +12,7 @@ from typing import Final
 from bench import (
     admission,
     aws_flow,
+    control_planes,
     dashboard,
     flood,
     garden,
@@ -32,6 +33,7 @@ BENCHES: Final = {
     "dashboard": dashboard,
     "aws-flow": aws_flow,
     "workers": workers,
+    "control-planes": control_planes,
     "garden": garden,
     "shards": shards,
     "peer": peer,
@@ -46,6 +48,7 @@ ALL: Final = {
     "dashboard": [],
     "aws-flow": [],
     "workers": [],
+    "control-planes": [],
     "garden": ["--rest", "60", "-n", "1"],
     "shards": [],
 }

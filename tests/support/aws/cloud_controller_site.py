@@ -39,12 +39,12 @@ from pergola.resource_manager.controllers.token_requestor import Settings, token
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.sandbox.aws.answers import Call
-from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.process_node.volumes import referenced
 from pergola.testing.crds import serve
 from pergola.testing.extension_site import ExtensionSite
 from pergola.testing.network_site import renamed, shoot_manager
 from pergola.testing.waiting import running, until, until_gone
+from tests.support.aws.authorization import AskingAws
 from tests.support.aws.cloud_controller_process import IN_SHOOT, CloudController
 from tests.support.aws.steps import StepsOf
 from tests.support.objects import secret
@@ -78,7 +78,7 @@ class CloudSite:
     """
 
     client: Client
-    aws: CorrectedAws
+    aws: AskingAws
     cluster: StepsOf
     controller: CloudController
     log: AuditLog
@@ -223,7 +223,7 @@ async def cloud_site(
     sandbox: Sandbox,
     log: AuditLog,
     client: Client,
-    aws: CorrectedAws,
+    aws: AskingAws,
     cluster: StepsOf,
     folder: Path,
     *,

@@ -19,13 +19,15 @@ from pergola.flow import State
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.providers.aws.control_plane.render.cloud_controller import NAME
+from pergola.providers.aws.iam_policy import Mode, iam_policy
 from pergola.providers.aws.load_balancer_roles import Role
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.status import nodes_security_group
 from pergola.sandbox import API_ONLY, Sandbox
-from pergola.sandbox.aws.corrections import QUICK, CorrectedAws
+from pergola.sandbox.aws.corrections import QUICK
 from pergola.sandbox.aws.world import Network, managed_config
 from pergola.testing.shared import private
+from tests.support.aws.authorization import AskingAws
 from tests.support.aws.cloud_balancers import Balancer, classic, contents, network
 from tests.support.aws.cloud_controller import chosen_subnets
 from tests.support.aws.cloud_controller_site import (
@@ -36,6 +38,7 @@ from tests.support.aws.cloud_controller_site import (
     service_ports,
 )
 from tests.support.aws.fixtures import REGION
+from tests.support.aws.recorded_permissions import CLOUD_CONTROLLER, check_recorded
 from tests.support.aws.steps import StepsOf
 from tests.support.shipped import shipped_objects
 
@@ -83,7 +86,7 @@ async def site(
 ) -> AsyncIterator[CloudSite]:
     """Yield a cluster in one of the networks; several tests share its cloud controller."""
     async with (
-        CorrectedAws(moto_server) as aws,
+        AskingAws(moto_server) as aws,
         aws.client(REGION, retry=QUICK) as account,
         Client.connect(load(audited_sandbox.kubeconfig)) as client,
     ):
@@ -98,8 +101,12 @@ async def site(
 
 @pytest.fixture(autouse=True)
 def nothing_is_forbidden(site: CloudSite) -> Iterator[None]:
+    """Check its permissions in the Shoot, and those that the printed policy gives it in AWS."""
     yield
     assert site.refused() == []
+    policy = iam_policy(Mode.CONTROL_PLANE, names=site.technical_id)
+    assert [each for each in site.aws.asked if not each.is_allowed(policy)] == []
+    check_recorded(CLOUD_CONTROLLER, site.aws.asked, site.technical_id)
 
 
 async def cluster_in(account: AwsClient, kind: str) -> StepsOf:
