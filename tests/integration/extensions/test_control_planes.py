@@ -13,7 +13,6 @@ from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
-    map_at,
     name_of,
     uid_of,
 )
@@ -34,6 +33,7 @@ from pergola.testing.crds import serve
 from pergola.testing.extension_site import ExtensionSite, WatchedClient, extension_site
 from pergola.testing.network_site import renamed
 from pergola.testing.waiting import running, until, until_gone
+from tests.support.applied import report_applied
 from tests.support.dying import killed_after
 from tests.support.shipped import shipped_objects
 
@@ -175,7 +175,7 @@ async def test_a_run_without_a_change_writes_nothing_and_sends_four_requests(
     await plane.create()
     obj = await plane.site.read()
     await plane.actuator.reconcile(await plane.context(), obj)
-    await applied(plane)
+    await report_applied(plane.client, plane.namespace)
     before = await plane.uids()
     sent: list[object] = []
 
@@ -382,25 +382,6 @@ async def test_it_converges_when_killed_after_any_write(plane: Plane, action: st
             assert writes > 5
             return
     raise AssertionError("40 writes are too many")
-
-
-async def applied(plane: Plane) -> None:
-    """Report the ManagedResources as applied, as the resource manager would."""
-    condition = {
-        "type": "ResourcesApplied",
-        "status": "True",
-        "reason": "ApplySucceeded",
-        "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-        "lastUpdateTime": "2026-01-01T00:00:00Z",
-    }
-    for name, each in (await plane.resources()).items():
-        status = {
-            "observedGeneration": map_at(each, "metadata")["generation"],
-            "conditions": [condition],
-        }
-        key = Key(plane.namespace, name)
-        await plane.client.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
 
 
 def api_server(key: Key) -> JsonObject:

@@ -39,7 +39,7 @@ async def test_a_shoot_keeps_its_machines_on_another_seed(site: WorkerSite) -> N
         await site.client.patch(MACHINE_DEPLOYMENT, grown, {"spec": {"replicas": 2}})
         await until(site.client, MACHINE_DEPLOYMENT, grown, _has_two, patience=PATIENCE)
         instances, machines = await site.instances(), await _machines(site)
-        assert len(instances) == 4
+        assert len(instances) == len(machines) == 4, machines
     state = await site.leave_seed()
     assert await site.names(MACHINE) == []
 
@@ -160,7 +160,7 @@ def _is_deleting(deployment: JsonObject) -> bool:
 async def _machines(site: WorkerSite) -> dict[str, tuple[str, str]]:
     """Return the instance and the node of each Machine."""
     return {
-        name_of(each): (each["spec"]["providerID"], labels_of(each)["node"])
+        name_of(each): (map_at(each, "spec").get("providerID", ""), labels_of(each).get("node", ""))
         for each in await site.client.list(MACHINE, site.namespace)
     }
 
