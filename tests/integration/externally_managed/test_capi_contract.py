@@ -23,6 +23,7 @@ from pergola.api.cluster_api import (
     MANAGED_BY,
     contract_label,
     plural_of,
+    provider_finalizer,
 )
 from pergola.api.objects import (
     GroupVersionKind,
@@ -35,7 +36,6 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.externally_managed.contract import done
-from pergola.api.cluster_api import provider_finalizer
 from pergola.externally_managed.kinds import Managed, managed_kind
 from pergola.externally_managed.manager import Settings
 from pergola.externally_managed.mapping import cluster_to_infra_cluster
