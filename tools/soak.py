@@ -39,6 +39,7 @@ from pergola.sandbox.on_demand import (
     PREVIOUS_GARDENLET_CHART,
     PROMETHEUS_CRDS,
     PROMTOOL,
+    PROVIDER_AWS,
     SHARDER,
 )
 from tools import programs
@@ -187,7 +188,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             jobs=1,
         ),
         "originals": Part(
-            "programs of the originals: Cluster API, AWS's cloud controller, promtool, agents",
+            "programs of the originals: Cluster API, AWS's, promtool, agents",
             ("integration",),
             programs=(
                 AWS_CLOUD_CONTROLLER_MANAGER,
@@ -197,6 +198,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
                 CLUSTER_API_MANAGER,
                 GARDENER_RESOURCE_MANAGER,
                 PROMTOOL,
+                PROVIDER_AWS,
                 SHARDER,
             ),
         ),

@@ -55,6 +55,12 @@ def lines() -> Iterator[Line]:
         "Gardener's AWS extension", "compared", _module(_ORACLES / "aws", aws), "conformance"
     )
     yield Line(
+        "Gardener's AWS extension, its program",
+        "hands networks and machines over, and takes them back",
+        _module(_GO / "provider-aws", aws),
+        "tests/integration/providers/aws/test_aws_original.py",
+    )
+    yield Line(
         "Kubernetes", "runtime cluster, virtual cluster, Seed and Shoot", kubernetes, "tests"
     )
     yield Line(

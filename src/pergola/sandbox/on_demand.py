@@ -22,6 +22,7 @@ PREVIOUS_GARDENLET: Final = "previous-gardenlet"
 PREVIOUS_GARDENLET_CHART: Final = "previous-gardenlet-chart"
 PROVIDER_LOCAL: Final = "gardener-extension-provider-local"
 PROVIDER_LOCAL_CHART: Final = "provider-local-chart"
+PROVIDER_AWS: Final = "gardener-extension-provider-aws"
 MACHINE_CONTROLLER_MANAGER: Final = "machine-controller-manager"
 MACHINE_CONTROLLER_AWS: Final = "machine-controller-aws"
 MACHINE_CRDS: Final = "machine-crds"
@@ -57,6 +58,7 @@ LANDSCAPE: Final = (*GARDENER_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, R
 
 _CLOUD: Final = "k8s.io/cloud-provider-aws"
 _DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
+_EXTENSION: Final = "github.com/gardener/gardener-extension-provider-aws"
 _MACHINES: Final = "github.com/gardener/machine-controller-manager"
 _OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"
 _SHARDING: Final = "github.com/timebertt/kubernetes-controller-sharding"
@@ -137,6 +139,14 @@ LOCAL_PROVIDER: Final = Module(
             "for _, pod := range podList.Items[:0] {",
         ),
     ),
+)
+# The original's extension for AWS, from which Pergola takes over in a test; no image has it. The
+# folder `driver` stands in for the types of a module that cannot be had.
+AWS_PROVIDER: Final = Module(
+    directory=GO_MODULES / "provider-aws",
+    packages={PROVIDER_AWS: f"{_EXTENSION}/cmd/{PROVIDER_AWS}"},
+    versioned=_EXTENSION,
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
 )
 # Machines of any cloud, and of AWS. The latter is a stand-in of our own, because the original's
 # module cannot be had.
@@ -286,6 +296,7 @@ ON_DEMAND: Final = (
     GARDENER,
     SEED_AGENT,
     LOCAL_PROVIDER,
+    AWS_PROVIDER,
     MACHINES,
     CLOUD_CONTROLLERS,
     SELF_HOSTED,

@@ -67,7 +67,38 @@ class WorkerSite(ExtensionSite):
         controllers: MachineControllers,
     ) -> "WorkerSite":
         """Prepare everything but the Worker."""
-        site = cls(client, namespace, WORKER, namespace)
+        site = await cls.without_network(client, namespace, aws, controllers)
+        network = await Network.create(aws, zones=_ZONES)
+        group = await network.security_group()
+        site.status["vpc"] = {
+            "id": network.id,
+            "securityGroups": [{"id": group, "purpose": "nodes"}],
+            "subnets": [
+                {"id": subnet, "purpose": "nodes", "zone": f"{aws.region}{zone}"}
+                for zone, subnet in network.workers.items()
+            ],
+        }
+        for profile in site.status["iam"]["instanceProfiles"]:
+            name = profile["name"]
+            await aws.call("iam", "CreateInstanceProfile", InstanceProfileName=name)
+        return site
+
+    @classmethod
+    async def without_network(
+        cls,
+        client: Client,
+        namespace: str,
+        aws: AwsClient,
+        controllers: MachineControllers,
+        *,
+        of_type: str = "",
+    ) -> "WorkerSite":
+        """Prepare everything but the Worker and its network, which `status` describes.
+
+        Args:
+            of_type: the type of the Worker; by default, one of its own.
+        """
+        site = cls(client, namespace, WORKER, of_type)
         site.aws = aws
         site.controllers = controllers
         fact = deepcopy(machine_fact(_FACT)["input"])
@@ -76,27 +107,20 @@ class WorkerSite(ExtensionSite):
         site.shoot["status"] = {**site.shoot.get("status", {}), "technicalID": namespace}
         await site.put()
         await site.scale_controller(1)
-        network = await Network.create(aws, zones=_ZONES)
-        group = await network.security_group()
         site._spec = {k: v for k, v in fact["worker"]["spec"].items() if k != "type"}
         site._spec["secretRef"] = {"name": "cloudprovider", "namespace": namespace}
-        site._spec["infrastructureProviderStatus"]["vpc"] = {
-            "id": network.id,
-            "securityGroups": [{"id": group, "purpose": "nodes"}],
-            "subnets": [
-                {"id": subnet, "purpose": "nodes", "zone": f"{aws.region}{zone}"}
-                for zone, subnet in network.workers.items()
-            ],
-        }
-        for profile in site._spec["infrastructureProviderStatus"]["iam"]["instanceProfiles"]:
-            name = profile["name"]
-            await aws.call("iam", "CreateInstanceProfile", InstanceProfileName=name)
         keys = {"accessKeyID": "test", "secretAccessKey": "test"}
         await site.put_secret("cloudprovider", keys)
         for pool in site._spec["pools"]:
             reference = pool["userDataSecretRef"]
             await site.put_secret(reference["name"], {reference["key"]: _USER_DATA})
         return site
+
+    @property
+    def status(self) -> JsonObject:
+        """The status of the Infrastructure, to be changed before `create_worker`."""
+        status: JsonObject = self._spec["infrastructureProviderStatus"]
+        return status
 
     async def scale_controller(self, replicas: int) -> None:
         """Write the Deployment of machine-controller-manager, as gardenlet does."""

@@ -57,7 +57,8 @@ class NatGateways(Correction):
 
     While it exists, its subnet cannot be deleted, its elastic IP cannot be released and its VPC's
     internet gateway cannot be detached; with an elastic IP in use, it becomes `failed`.
-    moto allows all of that, and leaves the elastic IP associated with the deleted gateway.
+    moto allows all of that, leaves the elastic IP associated with the deleted gateway, and ignores
+    filters by tags.
 
     Args:
         reads: the number of reads that describe it as `pending`, or as `deleting`.
@@ -153,13 +154,16 @@ class NatGateways(Correction):
                 _hide_address(item)
 
     def _describe(self, call: Call, answer: Answer) -> None:
-        states = call.filters().get("state")
+        filters = call.filters()
+        states = filters.pop("state", None)
         for parent, item in answer.items("natGatewaySet"):
             state = self._state(text_at(item, "natGatewayId"), text_at(item, "state"))
             put(item, "state", state)
             if state in (PENDING, FAILED):
                 _hide_address(item)
-            if states is not None and state not in states:
+            tags = tags_of_item(item)
+            is_tagged = all(_matches(tags, *each) for each in filters.items())
+            if not is_tagged or (states is not None and state not in states):
                 parent.remove(item)
 
     def _state(self, name: str, state: str) -> str:

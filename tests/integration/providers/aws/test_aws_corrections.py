@@ -101,6 +101,17 @@ async def test_nat_gateways_are_filtered_by_their_current_state(client: AwsClien
     assert (len(first["NatGateways"]), len(second["NatGateways"])) == (0, 1)
 
 
+async def test_nat_gateways_are_found_by_their_tags(client: AwsClient) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    tags = [{"Key": "Name", "Value": "one"}]
+    await client.call("ec2", "CreateTags", Resources=[network.nats["b"]], Tags=tags)
+    tagged = [{"Name": "tag:Name", "Values": ["one"]}]
+
+    found = await client.call("ec2", "DescribeNatGateways", Filter=tagged)
+
+    assert [each["NatGatewayId"] for each in found["NatGateways"]] == [network.nats["b"]]
+
+
 async def test_a_nat_gateway_can_fail(aws: CorrectedAws, client: AwsClient) -> None:
     network = await with_public_subnet(client)
     aws.fail_nats()
