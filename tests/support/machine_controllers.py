@@ -129,18 +129,22 @@ async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
                 continue
 
     machines.subscribe(on_machine)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(machines.run()), group.create_task(register())]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            # Addresses, and with them names of nodes, are the same in each simulated AWS.
-            for key in joined:
-                with suppress(NotFound):
-                    await client.patch(NODE, key, {"metadata": {"finalizers": None}})
-                    await client.delete(NODE, key)
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(machines.run()), group.create_task(register())]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+    finally:
+        # Addresses, and with them names of nodes, are the same in each simulated AWS. An instance
+        # whose node exists already is replaced: when the next test begins, they must be gone.
+        for key in joined:
+            with suppress(NotFound):
+                await client.delete(NODE, key)
+                # Nobody can add one any more.
+                await client.patch(NODE, key, {"metadata": {"finalizers": None}})
 
 
 @asynccontextmanager
