@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import os
 from contextlib import suppress
 from copy import deepcopy
 from typing import Final
@@ -42,6 +43,16 @@ _USER_DATA: Final = base64.b64decode(
 _TECHNICAL_ID: Final = "shoot--demo--blue"
 
 
+def _range() -> str:
+    """Return the range of the VPC, which no test that runs at the same time uses.
+
+    Nodes are named by their addresses, and all tests share an API server, but each process has an
+    AWS of its own. machine-controller-manager replaces an instance whose node exists already.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return f"10.{180 + int(worker)}.0.0/16"
+
+
 class WorkerSite(ExtensionSite):
     """A namespace with a Cluster, credentials, user data, and a network in a simulated AWS.
 
@@ -68,7 +79,7 @@ class WorkerSite(ExtensionSite):
     ) -> "WorkerSite":
         """Prepare everything but the Worker."""
         site = await cls.without_network(client, namespace, aws, controllers)
-        network = await Network.create(aws, zones=_ZONES)
+        network = await Network.create(aws, zones=_ZONES, cidr=_range())
         group = await network.security_group()
         site.status["vpc"] = {
             "id": network.id,
