@@ -160,8 +160,10 @@ async def _serve(app: web.Application, at: Address, what: str) -> AsyncGenerator
     loop = asyncio.get_running_loop()
     try:
         server = await loop.create_server(_limited(handlers), sock=listener)
-        yield listener.getsockname()[1]
-        server.close()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.close()
     finally:
         await runner.cleanup()
         listener.close()

@@ -239,3 +239,11 @@ async def test_idle_connections_neither_keep_probes_out_nor_pile_up() -> None:
         assert not idle[-1][0].at_eof()
         for _, writer in idle:
             writer.close()
+
+
+async def test_a_port_is_free_after_a_failure() -> None:
+    with pytest.raises(RuntimeError):
+        async with serve_probes(Address("127.0.0.1", 0), {}, {}) as port:
+            raise RuntimeError
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
