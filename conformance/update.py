@@ -47,8 +47,8 @@ def main() -> int:
     of = ORACLES[arguments.oracle]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            # Its files are links to the other oracles' files.
-            copied = shutil.copytree(SOURCES, Path(folder) / "oracle", symlinks=True)
+            # Links to files of other folders become files of the copy.
+            copied = shutil.copytree(SOURCES, Path(folder) / "oracle")
             module = raised(of, copied / of.name, arguments.version)
             with Oracle.built(module) as oracle:
                 for subject in SUBJECTS:

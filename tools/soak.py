@@ -188,7 +188,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             jobs=1,
         ),
         "originals": Part(
-            "programs of the originals: Cluster API, AWS's, promtool, agents",
+            "programs of the originals: Cluster API, AWS, promtool, agents",
             ("integration",),
             programs=(
                 AWS_CLOUD_CONTROLLER_MANAGER,

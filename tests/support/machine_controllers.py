@@ -143,7 +143,7 @@ async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
         for key in joined:
             with suppress(NotFound):
                 await client.delete(NODE, key)
-                # Nobody can add one any more.
+                # An object that is being deleted accepts no new finalizers.
                 await client.patch(NODE, key, {"metadata": {"finalizers": None}})
 
 

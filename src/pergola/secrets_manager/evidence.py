@@ -4,15 +4,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from pergola.api.kinds import SECRET
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import PVC, SECRET
+from pergola.api.objects import Key
 from pergola.pki import CertificateError
 from pergola.secrets_manager.configs import SecretConfig
 from pergola.secrets_manager.loss import Evidence, Irreplaceable
 from pergola.secrets_manager.managed import BUNDLE_FOR, ManagedSecret
 from pergola.secrets_manager.store import Store
 
-_CLAIM: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -39,7 +38,7 @@ async def _claims(store: Store, prefix: str) -> list[Key]:
     if not prefix:
         return []
     live = store.client.live
-    found = await live.list(_CLAIM, store.namespace, metadata_only=True)
+    found = await live.list(PVC, store.namespace, metadata_only=True)
     return sorted(key for key in map(Key.of, found) if key.name.startswith(prefix))
 
 

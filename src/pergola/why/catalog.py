@@ -37,8 +37,6 @@ from pergola.why.reading import Reader
 _GARDENER: Final = ".gardener.cloud"
 _OWN_CONDITIONS: Final = (GARDEN.group_kind, MANAGED_RESOURCE.group_kind)
 """Kinds with an explainer that shows their conditions."""
-
-
 _REVIEWED_GROUPS: Final = (GROUP, "autoscaling.k8s.io", "druid.gardener.cloud")
 
 

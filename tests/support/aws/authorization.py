@@ -1,4 +1,4 @@
-"""What AWS asks of the policies of an identity before it answers a request.
+"""The permissions that AWS checks before it answers a request.
 
 A request needs several permissions: one for each resource that it names or creates, and one for the
 tags of what it creates (AWS's service authorization reference).
@@ -37,7 +37,7 @@ _IDS: Final = {"CreateSecurityGroup": "groupId", "RunInstances": "instanceId"}
 """The elements of answers with the ids of what was created with tags."""
 _ARNS: Final = ("LoadBalancerArn", "TargetGroupArn", "ListenerArn")
 _PARTS: Final = ("CreateListener",)
-"""Operations that need a permission for what they create a part of, rather than for the part."""
+"""Operations that need a permission for the resource to which they add, not for what they add."""
 _CLASSIC: Final = "2012-06-01"
 _TAG: Final = re.compile(r"(.*Tags?\.(?:member\.)?\d+)\.Key")
 _RANDOM: Final = ("Name", "kubernetes.io/service-name")
@@ -78,7 +78,7 @@ class Authorization(NamedTuple):
         return any(allows(each, self.action, self.resource, self.context()) for each in policies)
 
     def data(self) -> JsonObject:
-        """Return it without what differs each time, for a recorded fact."""
+        """Return its data for a recorded fact, without values that differ each time."""
         found: JsonObject = {"action": self.action, "resource": self.resource}
         for name, tags in (
             ("requestTags", self.request_tags),
@@ -128,7 +128,7 @@ class AskingAws(CorrectedAws):
         return answer
 
     def _note(self, call: Call, body: bytes) -> None:
-        """Keep the tags of what a request created, by its id, name or ARN."""
+        """Keep the tags of created resources, by their ids, names or ARNs."""
         tags = _request_tags(call)
         if not tags:
             return
@@ -167,7 +167,7 @@ def _needed(call: Call, tags: Mapping[str, Tags]) -> Iterator[Authorization]:
 
 
 def _new(call: Call) -> list[str]:
-    """Return the types of what a request creates."""
+    """Return the types of the resources that a request creates."""
     if call.service == "ec2":
         return [f"ec2:{kind}/*" for kind in _CREATED.get(call.operation, ())]
     classic = call.parameters.get("Version") == _CLASSIC
@@ -179,7 +179,7 @@ def _new(call: Call) -> list[str]:
 
 
 def _type_of(call: Call, value: str) -> str:
-    """Return the type of the existing resource with an id, name or ARN; empty if it is none."""
+    """Return the type of the existing resource with an id, name or ARN; empty for other values."""
     if call.service == "ec2":
         found = _ID.fullmatch(value)
         return f"ec2:{_TYPES[found[1]]}/*" if found else ""
@@ -208,7 +208,7 @@ def _request_tags(call: Call, kind: str = "") -> dict[str, str]:
 
 
 def _type_of_tags(call: Call, key: str) -> str | None:
-    """Return the type for which a request to EC2 sets a tag; None if it names none."""
+    """Return the type for which a request to EC2 sets a tag; None if it does not name one."""
     specification = re.match(r"TagSpecification\.\d+", key)
     if specification is None:
         return None

@@ -18,12 +18,12 @@ _WRITE: Final = "PERGOLA_WRITE_DOCS"
 
 
 def recorded_permissions(program: str) -> list[Authorization]:
-    """Return what a program needed when it was recorded."""
+    """Return the recorded permissions of a program."""
     return [Authorization.of_data(each) for each in _read().get(program, [])]
 
 
 def check_recorded(program: str, asked: Iterable[Authorization], technical_id: str) -> None:
-    """Check that what a program needed now is recorded; record it if the environment says so.
+    """Check that all permissions that a program needed are recorded, or record them if asked to.
 
     Args:
         technical_id: Of its Shoot; the records have another one.

@@ -19,7 +19,8 @@ from pergola.api.kinds import (
 )
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
 from pergola.cloud.aws import AwsClient
-from pergola.extension_api.cluster import Cluster
+from pergola.extension_api.cluster import CLUSTER, Cluster
+from pergola.extension_api.kinds import WORKER
 from pergola.extensions.actuator import Context
 from pergola.extensions.workers.reconcile import CONTROLLER
 from pergola.kube.client import Client
@@ -33,7 +34,6 @@ from pergola.testing.waiting import until
 from tests.support.aws.machines import machine_fact
 from tests.support.machine_controllers import MachineControllers
 
-WORKER: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Worker")
 PATIENCE: Final = 240.0
 _ZONES: Final = ("a", "b", "c")
 _FACT: Final = "base"
@@ -44,7 +44,7 @@ _TECHNICAL_ID: Final = "shoot--demo--blue"
 
 
 def _range() -> str:
-    """Return the range of the VPC, which no test that runs at the same time uses.
+    """Return a range for the VPC that differs from those of tests that run at the same time.
 
     Nodes are named by their addresses, and all tests share an API server, but each process has an
     AWS of its own. machine-controller-manager replaces an instance whose node exists already.
@@ -170,8 +170,7 @@ class WorkerSite(ExtensionSite):
         """Write the Cluster, with the Shoot as it is."""
         await self.put_cluster(self.shoot)
         patch = {"spec": {"cloudProfile": self._cluster["cloudProfile"]}}
-        kind = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Cluster")
-        await self.client.patch(kind, Key("", self.namespace), patch)
+        await self.client.patch(CLUSTER, Key("", self.namespace), patch)
 
     async def put_secret(self, name: str, data: dict[str, str]) -> None:
         """Create a Secret."""

@@ -2,6 +2,7 @@
 
 import lzma
 import os
+import re
 import select
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,16 @@ import msgspec
 import pytest
 
 from conformance import facts
-from conformance.oracles import GARDENER, ORACLES, SOURCES, Answer, Oracle, OracleError
+from conformance.oracles import (
+    AWS,
+    GARDENER,
+    ORACLES,
+    SOURCES,
+    Answer,
+    Oracle,
+    OracleError,
+    OracleModule,
+)
 from conformance.subjects import SUBJECTS
 from pergola.api.objects import JsonObject
 
@@ -152,3 +162,16 @@ def test_all_oracles_speak_one_protocol() -> None:
 
     assert len(files) == len(ORACLES)
     assert {file.resolve() for file in files} == {SOURCES / GARDENER.name / "protocol.go"}
+
+
+@pytest.mark.parametrize("of", ORACLES.values(), ids=lambda of: of.name)
+def test_the_key_of_an_oracle_covers_its_local_modules(of: OracleModule) -> None:
+    """Folders that are links would be left out of the key, and of copies."""
+    folder = of.module.directory
+    local = re.findall(r"=> (\./\S+)", (folder / "go.mod").read_text())
+    assert bool(local) == (of is AWS)
+    covered = {*folder.rglob("*.go")}
+    for module in local:
+        sources = {*(folder / module).rglob("*.go")}
+        assert sources
+        assert sources <= covered

@@ -22,7 +22,7 @@ NOT_RECORDED: Final[Mapping[str, str]] = {
     "the driver of machines is a stand-in; the original's interface of EC2 has them": """
         ec2:AssignIpv6Addresses ec2:DescribeImages ec2:ModifyInstanceAttribute
         """,
-    "the controllers of routes and prefixes are no Go modules; their sources have them": """
+    "the controllers of routes and prefixes are not Go modules; their sources have them": """
         ec2:CreateRoute ec2:DeleteRoute ec2:DescribeNetworkInterfaces
         """,
     "no Service of our tests changes; the cloud controller's source has them": """

@@ -1,0 +1,1 @@
+../../../../src/pergola/sandbox/gomod/provider-aws/driver/go.mod
