@@ -20,16 +20,11 @@ from pergola.resource_manager.configuration import (
 from pergola.resource_manager.connections import connect
 from pergola.resource_manager.identity import cluster_identity
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.resource_manager.serving import WebhookServing
-from pergola.resource_manager.webhooks.facts.environment import (
-    serves_hvpas,
-    version_of,
-)
 from pergola.runtime.controlling.unit import Part
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import application
-from pergola.runtime.process.application import Application, Probes
+from pergola.runtime.process.application import Application, Probes, WebhookServer
 from pergola.runtime.process.endpoints import Notice
 from pergola.runtime.process.liveness import SyncChecks
 from pergola.runtime.process.options import StartError
@@ -124,8 +119,16 @@ def _probes(app: Application, manager: ResourceManager) -> Probes:
 
 async def _webhooks(
     config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
-) -> WebhookServing:
-    """Return the webhooks; some depend on the kinds that the target serves."""
+) -> WebhookServer | None:
+    """Return the webhooks, or None if none is enabled; some depend on kinds that the target serves.
+
+    A process that serves none does not import them.
+    """
+    if not config.webhooks.is_any_enabled:
+        return None
+    from pergola.resource_manager.serving import WebhookServing
+    from pergola.resource_manager.webhooks.facts.environment import serves_hvpas, version_of
+
     settings = config.webhooks.high_availability_config
     if not settings.enabled:
         return WebhookServing(config, clusters, metrics)

@@ -1,6 +1,7 @@
 """The controllers that a configuration enables, and their settings.
 
-The controllers of ManagedResources always run; they are in `pergola.resource_manager.manager`.
+The controllers of ManagedResources always run; they are in `pergola.resource_manager.manager`. A
+process imports only those that it runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,15 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
-from pergola.controllers import network_policy as policies
+from pergola.api.resource_manager_config.controllers import Switch
 from pergola.kube.client import Client
-from pergola.resource_manager.controllers import csr_approver as csr
-from pergola.resource_manager.controllers import istio_cluster_configuration as istio
-from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
-from pergola.resource_manager.controllers import node_critical_components as nodes
-from pergola.resource_manager.controllers import token_invalidator as invalidator
-from pergola.resource_manager.controllers import token_requestor as tokens
-from pergola.resource_manager.network_policies import network_policy_settings
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
@@ -40,72 +34,35 @@ class Clusters:
         return replace(self, source=guard(self.source), target=guard(self.target))
 
 
+_Make = Callable[[ResourceManagerConfiguration, Clusters, Metrics], Unit]
+
+
 def optional_controllers(
     config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
 ) -> Iterator[Unit]:
     """Yield the controllers that a configuration enables."""
-    source, target, controllers = clusters.source, clusters.target, config.controllers
-    if controllers.token_requestor.enabled:
-        yield tokens.token_requestor(
-            source, target, _token_requestor(config, clusters), metrics=metrics
-        )
-    if controllers.token_invalidator.enabled:
-        yield invalidator.token_invalidator(
-            target,
-            invalidator.Settings(
-                workers=controllers.token_invalidator.workers,
-                namespaces=clusters.target_namespaces,
-            ),
-            metrics=metrics,
-        )
-    approver = controllers.csr_approver
-    if approver.enabled:
-        settings = csr.Settings(
-            workers=approver.workers, machine_namespace=approver.machine_namespace
-        )
-        yield csr.csr_approver(source, target, settings, metrics=metrics)
-    if controllers.network_policy.enabled:
-        yield policies.network_policy(
-            target, network_policy_settings(config, clusters.target_namespaces), metrics=metrics
-        )
-    yield from _of_nodes(config, clusters, metrics)
-    if controllers.istio_cluster_configuration.enabled:
-        yield istio.istio_cluster_configuration(
-            target,
-            istio.Settings(workers=controllers.istio_cluster_configuration.workers),
-            metrics=metrics,
-        )
+    controllers = config.controllers
+    choices: tuple[tuple[Switch, _Make], ...] = (
+        (controllers.token_requestor, _token_requestor),
+        (controllers.token_invalidator, _token_invalidator),
+        (controllers.csr_approver, _csr_approver),
+        (controllers.network_policy, _network_policy),
+        (controllers.node_critical_components, _node_critical_components),
+        (controllers.node_agent_reconciliation_delay, _node_agent_reconciliation_delay),
+        (controllers.istio_cluster_configuration, _istio_cluster_configuration),
+    )
+    for switch, make in choices:
+        if switch.enabled:
+            yield make(config, clusters, metrics)
 
 
-def _of_nodes(
+def _token_requestor(
     config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
-) -> Iterator[Unit]:
-    critical = config.controllers.node_critical_components
-    if critical.enabled:
-        yield nodes.node_critical_components(
-            clusters.target,
-            nodes.Settings(
-                workers=critical.workers,
-                backoff=critical.backoff.total_seconds() if critical.backoff else 10.0,
-                critical_namespaces=tuple(critical.critical_namespaces or ("kube-system",)),
-            ),
-            metrics=metrics,
-        )
-    spread = config.controllers.node_agent_reconciliation_delay
-    if spread.enabled:
-        yield delay.node_agent_reconciliation_delay(
-            clusters.target,
-            delay.Settings(
-                min_delay=spread.min_delay or timedelta(),
-                max_delay=timedelta(minutes=5) if spread.max_delay is None else spread.max_delay,
-            ),
-            metrics=metrics,
-        )
+) -> Unit:
+    from pergola.resource_manager.controllers.token_requestor import Settings, token_requestor
 
-
-def _token_requestor(config: ResourceManagerConfiguration, clusters: Clusters) -> tokens.Settings:
     requestor = config.controllers.token_requestor
-    return tokens.Settings(
+    settings = Settings(
         workers=requestor.workers,
         resource_class=requestor.class_ or "shoot",
         source_namespaces=tuple(config.source_client_connection.namespaces),
@@ -114,3 +71,80 @@ def _token_requestor(config: ResourceManagerConfiguration, clusters: Clusters) -
         fixed_namespace=requestor.service_account_namespace,
         ca_bundle=clusters.target_ca,
     )
+    return token_requestor(clusters.source, clusters.target, settings, metrics=metrics)
+
+
+def _token_invalidator(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> Unit:
+    from pergola.resource_manager.controllers.token_invalidator import Settings, token_invalidator
+
+    settings = Settings(
+        workers=config.controllers.token_invalidator.workers, namespaces=clusters.target_namespaces
+    )
+    return token_invalidator(clusters.target, settings, metrics=metrics)
+
+
+def _csr_approver(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> Unit:
+    from pergola.resource_manager.controllers.csr_approver import Settings, csr_approver
+
+    approver = config.controllers.csr_approver
+    settings = Settings(workers=approver.workers, machine_namespace=approver.machine_namespace)
+    return csr_approver(clusters.source, clusters.target, settings, metrics=metrics)
+
+
+def _network_policy(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> Unit:
+    from pergola.controllers.network_policy import network_policy
+    from pergola.resource_manager.network_policies import network_policy_settings
+
+    settings = network_policy_settings(config, clusters.target_namespaces)
+    return network_policy(clusters.target, settings, metrics=metrics)
+
+
+def _node_critical_components(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> Unit:
+    from pergola.resource_manager.controllers.node_critical_components import (
+        Settings,
+        node_critical_components,
+    )
+
+    critical = config.controllers.node_critical_components
+    settings = Settings(
+        workers=critical.workers,
+        backoff=critical.backoff.total_seconds() if critical.backoff else 10.0,
+        critical_namespaces=tuple(critical.critical_namespaces or ("kube-system",)),
+    )
+    return node_critical_components(clusters.target, settings, metrics=metrics)
+
+
+def _node_agent_reconciliation_delay(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> Unit:
+    from pergola.resource_manager.controllers.node_agent_reconciliation_delay import (
+        Settings,
+        node_agent_reconciliation_delay,
+    )
+
+    spread = config.controllers.node_agent_reconciliation_delay
+    settings = Settings(
+        min_delay=spread.min_delay or timedelta(),
+        max_delay=timedelta(minutes=5) if spread.max_delay is None else spread.max_delay,
+    )
+    return node_agent_reconciliation_delay(clusters.target, settings, metrics=metrics)
+
+
+def _istio_cluster_configuration(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> Unit:
+    from pergola.resource_manager.controllers.istio_cluster_configuration import (
+        Settings,
+        istio_cluster_configuration,
+    )
+
+    settings = Settings(workers=config.controllers.istio_cluster_configuration.workers)
+    return istio_cluster_configuration(clusters.target, settings, metrics=metrics)

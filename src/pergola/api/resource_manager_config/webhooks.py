@@ -114,3 +114,9 @@ class Webhooks(Value):
     """Replaces the tokens of marked Secrets."""
     vpa_in_place_updates: Switch = field(default_factory=Switch)
     """Lets vertical pod autoscalers resize pods in place."""
+
+    @property
+    def is_any_enabled(self) -> bool:
+        """Whether there is anything to serve."""
+        switches: list[Switch] = [getattr(self, name) for name in self.__struct_fields__]
+        return any(switch.enabled for switch in switches)
