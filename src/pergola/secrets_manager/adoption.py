@@ -4,7 +4,8 @@ A landscape's authorities and keys must survive the change to another secrets ma
 new ones would break every client.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import Key
@@ -12,10 +13,18 @@ from pergola.pki import Authority
 from pergola.runtime.logging import get_logger
 from pergola.secrets_manager.configs import SecretConfig, SecretData
 from pergola.secrets_manager.errors import SecretsManagerError
-from pergola.secrets_manager.managed import USE_DATA_FOR, ManagedSecret
+from pergola.secrets_manager.managed import (
+    ADOPTED_FOR,
+    CA_CHECKSUM,
+    CONFIG_CHECKSUM,
+    USE_DATA_FOR,
+    ManagedSecret,
+)
 from pergola.secrets_manager.store import Store
 
 log = get_logger("secrets-manager")
+
+_CHECKSUMS: Final = frozenset({CONFIG_CHECKSUM, CA_CHECKSUM})
 
 
 async def labelled_sources(store: Store, name: str) -> list[ManagedSecret]:
@@ -25,35 +34,36 @@ async def labelled_sources(store: Store, name: str) -> list[ManagedSecret]:
     return [ManagedSecret.of(obj) for obj in found]
 
 
-def adopted_data(
+def adopted_secret(
     config: SecretConfig,
     signer: Authority | None,
-    labelled: Sequence[ManagedSecret],
     same_name: Sequence[ManagedSecret],
     initiated: str,
-) -> SecretData | None:
-    """Return existing data to use for a config, or None to generate new data.
+    checksum: str,
+) -> ManagedSecret | None:
+    """Return another implementation's Secret that holds the data of a config, or None.
+
+    It is used as it is, under its own name: workloads that mount it are not restarted, and the
+    other implementation finds it again. Once the config changes, it no longer counts.
 
     Args:
-        labelled: Secrets whose label names the config. They count only until the first Secret of
-            the config exists; otherwise a rotation would restore the data it rotates out.
         same_name: Managed Secrets of the config.
         initiated: The rotation that the data must belong to.
+        checksum: Ours, of the config.
 
     Raises:
-        SecretsManagerError: Several Secrets are labelled, or the data is unusable and replacing it
-            would break clients.
+        SecretsManagerError: The data is unusable, and replacing it would break clients.
     """
-    if labelled:
-        return _labelled_data(config, signer, labelled)
     foreign = [s for s in same_name if s.is_foreign and s.initiated == initiated]
     if not foreign:
         return None
     newest = max(foreign, key=lambda secret: secret.age_rank)
+    known = newest.labels.get(ADOPTED_FOR)
     problem = config.problem_with(newest.data, signer)
     if not problem:
-        log.info("secret adopted", name=config.name, source=newest.object_name)
-        return newest.data
+        if known is None:
+            log.info("secret adopted", name=config.name, source=newest.object_name)
+        return newest if known in (None, checksum) else None
     if config.is_replaceable:
         return None
     raise SecretsManagerError(
@@ -62,9 +72,39 @@ def adopted_data(
     )
 
 
-def _labelled_data(
+def adopted_bundle(same_name: Sequence[ManagedSecret], data: SecretData) -> ManagedSecret | None:
+    """Return another implementation's Secret with the data of a bundle, or None."""
+    found = [secret for secret in same_name if secret.is_foreign and secret.data == data]
+    return max(found, key=lambda secret: secret.age_rank, default=None)
+
+
+def labels_of_adopted(
+    secret: ManagedSecret, labels: Mapping[str, str], checksum: str
+) -> dict[str, str]:
+    """Return the labels of an adopted Secret: the checksums stay those of its implementation.
+
+    Args:
+        labels: As of a Secret of ours.
+        checksum: Ours, of the config.
+    """
+    theirs = {name: value for name, value in secret.labels.items() if name in _CHECKSUMS}
+    ours = {name: value for name, value in labels.items() if name not in _CHECKSUMS}
+    return {**ours, **theirs, ADOPTED_FOR: checksum}
+
+
+def labelled_data(
     config: SecretConfig, signer: Authority | None, labelled: Sequence[ManagedSecret]
-) -> SecretData:
+) -> SecretData | None:
+    """Return the data of the Secret whose label names a config, or None without one.
+
+    Such Secrets count only until the first Secret of the config exists; otherwise a rotation would
+    restore the data it rotates out.
+
+    Raises:
+        SecretsManagerError: Several Secrets are labelled, or the data is unusable.
+    """
+    if not labelled:
+        return None
     if len(labelled) > 1:
         names = ", ".join(sorted(str(Key.of(secret.obj)) for secret in labelled))
         raise SecretsManagerError(

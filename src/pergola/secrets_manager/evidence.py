@@ -9,7 +9,7 @@ from pergola.api.objects import Key
 from pergola.pki import CertificateError
 from pergola.secrets_manager.configs import SecretConfig
 from pergola.secrets_manager.loss import Evidence, Irreplaceable
-from pergola.secrets_manager.managed import BUNDLE_FOR, ManagedSecret
+from pergola.secrets_manager.managed import ADOPTED_FOR, BUNDLE_FOR, ManagedSecret
 from pergola.secrets_manager.store import Store
 
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -55,7 +55,7 @@ def _bundle_of_lost(store: Store, config: SecretConfig) -> Key | None:
         return None
     newest = max(bundles, key=lambda each: (each.issued_at or _LONG_AGO, each.created))
     secrets = store.named(config.name)
-    if newest.is_foreign:
+    if newest.is_foreign and ADOPTED_FOR not in newest.labels:
         return None if secrets else Key.of(newest.obj)
     return Key.of(newest.obj) if _unmatched(config, newest, secrets) else None
 

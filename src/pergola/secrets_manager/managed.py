@@ -28,6 +28,8 @@ ISSUED_AT: Final = "issued-at-time"
 VALID_UNTIL: Final = "valid-until-time"
 RENEW_AT: Final = "renew-after-validity-percentage"
 USE_DATA_FOR: Final = "secrets-manager-use-data-for-name"
+ADOPTED_FOR: Final = "adopted-for-checksum-of-config"
+"""Of Secrets of another implementation that we use: our checksum of the config."""
 
 OURS: Final = "v1."
 """The prefix of our checksums; those of other implementations are plain numbers or hex."""

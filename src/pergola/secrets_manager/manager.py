@@ -13,7 +13,13 @@ from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.pki import Authority, CertificateError, Pair, read_certificate
 from pergola.runtime.clock import Clock
-from pergola.secrets_manager.adoption import adopted_data, labelled_sources
+from pergola.secrets_manager.adoption import (
+    adopted_bundle,
+    adopted_secret,
+    labelled_data,
+    labelled_sources,
+    labels_of_adopted,
+)
 from pergola.secrets_manager.configs import Inputs, SecretConfig, SecretData, canonical
 from pergola.secrets_manager.errors import SecretsManagerError
 from pergola.secrets_manager.evidence import observe_evidence
@@ -247,25 +253,25 @@ class SecretsManager:
         if secret is not None and config.is_replaceable and _is_damaged(config, secret):
             await self._store.discard(secret)
             secret = None
+        authority = None if signer is None else authority_of(signer)
+        same_name = self._store.named(config.name)
+        own = labels[CONFIG_CHECKSUM]
         if secret is None:
-            data = await self._data(config, options, signer, labels, name)
+            secret = adopted_secret(config, authority, same_name, labels[INITIATED], own)
+            if secret is not None:
+                labels = labels_of_adopted(secret, labels, own)
+        if secret is None:
+            sources = [] if same_name else await labelled_sources(self._store, config.name)
+            data = labelled_data(config, authority, sources)
+            if data is None:
+                data = await self._new_data(config, options, authority, name)
             secret = await self._store.create(name, labels, data)
         return await self._store.keep(secret, {**labels, **self._lifetime(config, secret, options)})
 
-    async def _data(
-        self,
-        config: SecretConfig,
-        options: Options,
-        signer: ManagedSecret | None,
-        labels: Mapping[str, str],
-        name: str,
+    async def _new_data(
+        self, config: SecretConfig, options: Options, authority: Authority | None, name: str
     ) -> SecretData:
-        authority = None if signer is None else authority_of(signer)
-        same_name = self._store.named(config.name)
-        sources = [] if same_name else await labelled_sources(self._store, config.name)
-        adopted = adopted_data(config, authority, sources, same_name, labels[INITIATED])
-        if adopted is not None:
-            return adopted
+        """Return recovered or generated data for a config."""
         if options.irreplaceable is not None:
             found = await self._if_lost(config, options.irreplaceable, name)
             if found is not None:
@@ -331,19 +337,23 @@ class SecretsManager:
         if old is not None and not self._has_expired(config, old):
             secrets.append(old)
         content = b"".join(config.bundled(secret.data) for secret in secrets)
-        name = f"{config.name}{_BUNDLE}"
+        name, own = f"{config.name}{_BUNDLE}", checksum(content)
         labels = {
             NAME: name,
             MANAGED_BY: MANAGER,
             IDENTITY: self._store.identity,
             BUNDLE_FOR: config.name,
-            CONFIG_CHECKSUM: checksum(content),
+            CONFIG_CHECKSUM: own,
             INITIATED: "",
         }
-        key = object_name(name, labels[CONFIG_CHECKSUM], "", "")
+        key, data = object_name(name, own, "", ""), {config.bundle_key: content}
         secret = self._store.secrets.get(key)
         if secret is None:
-            secret = await self._store.create(key, labels, {config.bundle_key: content})
+            secret = adopted_bundle(self._store.named(name), data)
+            if secret is not None:
+                labels = labels_of_adopted(secret, labels, own)
+        if secret is None:
+            secret = await self._store.create(key, labels, data)
         issued = secret.labels.get(ISSUED_AT) or str(int(self._clock.now().timestamp()))
         return await self._store.keep(secret, labels | {ISSUED_AT: issued})
 

@@ -132,6 +132,11 @@ def authority(name: str = "original") -> dict[str, bytes]:
     return {"ca.crt": pair.public, "ca.key": pair.private}
 
 
+def checksums(secret: JsonObject) -> dict[str, str]:
+    """Return the labels from which the name of a Secret is computed."""
+    return {name: text for name, text in labels_of(secret).items() if name.startswith("checksum")}
+
+
 def signer(secret: ManagedSecret, manager: SecretsManager) -> bool:
     """Return whether the current authority signed a certificate."""
     return signed_by(
@@ -421,25 +426,76 @@ async def test_a_rotation_does_not_reuse_labelled_data(landscape: Landscape) -> 
     assert old.data == data
 
 
-async def test_a_landscape_of_the_original_keeps_its_authority_and_keys(
+async def test_a_landscape_of_the_original_keeps_its_secrets(landscape: Landscape) -> None:
+    data = authority()
+    await landscape.create_of_original("ca", "f6032ea0", data)
+    await landscape.create_of_original("ca-bundle", "51bb9dad", {"bundle.crt": data["ca.crt"]})
+    key = {"provider": b"", "key": b"key1795324389", "secret": b"x" * 32, "encoding": b"none"}
+    await landscape.create_of_original("etcd-key", "80f230d7", key)
+    before = {uid_of(each): checksums(each) for each in await landscape.secrets()}
+
+    for run in range(2):
+        manager = await landscape.manager()
+        landscape.client.writes.clear()
+        ca = await manager.generate(CA, KEEP)
+        etcd_key = await manager.generate(EncryptionKey("etcd-key"), KEEP)
+        assert ca.data == data
+        assert etcd_key.data == key
+        assert manager.old("ca") is None
+        assert await manager.cleanup() == []
+        assert not run or not landscape.client.writes
+
+    assert {uid_of(each): checksums(each) for each in await landscape.secrets()} == before
+
+
+async def test_a_secret_of_the_original_is_replaced_when_its_config_changes(
+    landscape: Landscape,
+) -> None:
+    ca = authority()
+    await landscape.create_of_original("ca", "f6032ea0", ca)
+    signing = Authority(Pair(ca["ca.crt"], ca["ca.key"]))
+    pair = signing.issue_server("server", SERVER.hosts, NOW, 365 * DAY)
+    data = {"tls.crt": pair.public, "tls.key": pair.private, "ca.crt": ca["ca.crt"]}
+    await landscape.create_of_original("server", "0", data)
+
+    async def server(config: Certificate) -> ManagedSecret:
+        manager = await landscape.manager()
+        await manager.generate(CA, KEEP)
+        return await manager.generate(config, SIGNED)
+
+    assert (await server(SERVER)).object_name == "server-0"
+    changed = await server(replace(SERVER, organizations=("others",)))
+    assert changed.object_name != "server-0"
+    assert changed.data["tls.crt"] != pair.public
+
+
+async def test_a_rotation_replaces_an_authority_of_the_original_and_keeps_it_as_the_old_one(
     landscape: Landscape,
 ) -> None:
     data = authority()
     await landscape.create_of_original("ca", "f6032ea0", data)
-    key = {"provider": b"", "key": b"key1795324389", "secret": b"x" * 32, "encoding": b"none"}
-    await landscape.create_of_original("etcd-key", "80f230d7", key)
-    manager = await landscape.manager()
+    await (await landscape.manager()).generate(CA, KEEP)
 
-    ca = await manager.generate(CA, KEEP)
-    etcd_key = await manager.generate(EncryptionKey("etcd-key"), KEEP)
-    deleted = await manager.cleanup()
+    manager = await landscape.manager(ca=NOW)
+    current = await manager.generate(CA, KEEP)
 
-    assert ca.data == data
-    assert etcd_key.data == key
-    assert deleted == ["ca-f6032ea0", "etcd-key-80f230d7"]
-    assert manager.old("ca") is None
-    again = await landscape.manager()
-    assert (await again.generate(CA, KEEP)).uid == ca.uid
+    old = manager.old("ca")
+    assert current.data != data
+    assert old is not None
+    assert old.object_name == "ca-f6032ea0"
+    assert manager.get("ca").data["bundle.crt"] == current.data["ca.crt"] + data["ca.crt"]
+
+
+async def test_a_lost_authority_of_the_original_is_missed(landscape: Landscape) -> None:
+    data = authority()
+    await landscape.create_of_original("ca", "f6032ea0", data)
+    await landscape.create_of_original("ca-bundle", "51bb9dad", {"bundle.crt": data["ca.crt"]})
+    options = replace(KEEP, irreplaceable=PUBLISHED)
+    await (await landscape.manager()).generate(CA, options)
+    await landscape.client.delete(SECRET, Key(landscape.namespace, "ca-f6032ea0"))
+
+    with pytest.raises(SecretLost, match="ca-bundle-51bb9dad publishes it"):
+        await (await landscape.manager()).generate(CA, options)
 
 
 async def test_unusable_data_of_the_original_stops_the_run_instead_of_breaking_clients(

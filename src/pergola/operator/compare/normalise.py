@@ -44,6 +44,7 @@ _ANNOTATIONS_OF_CONTROLLERS: Final = (
 # Labels with the version of an image, whose tag is not compared either.
 _LABELS_OF_VERSIONS: Final = ("app.kubernetes.io/version",)
 _LABELS_OF_CREDENTIALS: Final = (
+    "adopted-for-checksum-of-config",
     "checksum-of-config",
     "checksum-of-signing-ca",
     "issued-at-time",
