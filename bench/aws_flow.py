@@ -115,7 +115,7 @@ async def measure(
     aws.taken()
     seed.writes, state = 0, State(seed.data)
     began = asyncio.get_running_loop().time()
-    snapshot = await observe(client, desired, state)
+    snapshot = await observe(client, desired, state, for_deletion=case.delete)
     if not case.delete:
         findings(desired, snapshot)
         name_zones(desired, state)
@@ -149,8 +149,8 @@ async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
     desired, seed = wanted_by(managed_config(REGION, zones=zones)), Seed({})
     number = len(zones)
     cases = (
-        Case(f"managed, {number} zone(s): create", "≤ 45" if number == 1 else "≤ 75"),
-        Case(f"managed, {number} zone(s): steady", "≤ 14, 0 writes"),
+        Case(f"managed, {number} zone(s): create", "≤ 45" if number == 1 else "≤ 60"),
+        Case(f"managed, {number} zone(s): steady", "≤ 12, 0 writes"),
         Case(f"managed, {number} zone(s): delete", "-" if number == 1 else "≤ 45", delete=True),
     )
     return [await measure(aws, client, desired, seed, case) for case in cases]

@@ -7,7 +7,7 @@ import pytest
 
 from pergola import __version__
 from pergola.api.known.kubernetes_versions import SUPPORTED
-from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, labels_of, map_at, maps_at, name_of, namespace_of
 from pergola.kube.yaml import parse
 from tests.support.charts import ALL_CHARTS, IMAGE, OPERATOR, RESOURCE_MANAGER, ChartCase
 from tools.charts import CHARTS, NAMES, comments, files
@@ -243,3 +243,19 @@ def test_alerts_link_to_the_documentation_that_the_values_name(chart: ChartCase)
             ]
             assert urls
             assert all(url.startswith(f"{address}/how-to/") for url in urls)
+
+
+@pytest.mark.parametrize("name", ["networking-calico", "networking-cilium", "extension-aws"])
+def test_an_extension_of_a_garden_shares_no_object_with_that_of_its_seed(name: str) -> None:
+    """A Seed may be the cluster of the Garden: what one of both removes must not be the other's."""
+    is_gardens: JsonObject = {"gardener": {"runtimeCluster": {"enabled": "true"}}}
+    instances = (
+        ChartCase(name, "runtime-extension-one").rendered(is_gardens),
+        ChartCase(name, "extension-one").rendered(),
+    )
+    garden, seed = (
+        {(obj["kind"], namespace_of(obj), name_of(obj)) for obj in objects} for objects in instances
+    )
+
+    assert garden
+    assert garden.isdisjoint(seed)

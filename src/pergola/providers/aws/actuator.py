@@ -132,7 +132,7 @@ class AwsInfrastructure(Actuator):
             if is_empty(state):
                 return None
             desired = self._desired(context, obj, strict=False)
-            async with self._work(context, obj, desired, state) as work:
+            async with self._work(context, obj, desired, state, for_deletion=True) as work:
                 await run_steps(
                     DELETION,
                     delete_steps(
@@ -177,7 +177,13 @@ class AwsInfrastructure(Actuator):
 
     @asynccontextmanager
     async def _work(
-        self, context: Context, obj: JsonObject, desired: Desired, state: State
+        self,
+        context: Context,
+        obj: JsonObject,
+        desired: Desired,
+        state: State,
+        *,
+        for_deletion: bool = False,
     ) -> AsyncGenerator[Work]:
         """Yield the shared inputs of the steps, after observing everything once."""
         place = Place(secret_of(obj), desired.region)
@@ -188,7 +194,7 @@ class AwsInfrastructure(Actuator):
                 aws=aws,
                 desired=desired,
                 state=state,
-                snapshot=await observe(aws, desired, state),
+                snapshot=await observe(aws, desired, state, for_deletion=for_deletion),
                 poll_seconds=self._settings.poll_seconds,
             )
 

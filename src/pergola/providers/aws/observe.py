@@ -36,11 +36,16 @@ from pergola.runtime.failures import Failures
 Pending = Coroutine[object, object, None]
 
 
-async def observe(aws: AwsClient, desired: Desired, state: State) -> Snapshot:
+async def observe(
+    aws: AwsClient, desired: Desired, state: State, *, for_deletion: bool = False
+) -> Snapshot:
     """Return AWS's descriptions of a cluster's infrastructure; only reads.
 
     Missing resources are simply absent. The VPC is that of the config or of the state; if neither
     has one, it is found by its tags.
+
+    Args:
+        for_deletion: Without the attributes of the VPC, which are not needed to delete it.
 
     Raises:
         CloudError: a request failed; Failures if several failed for different reasons.
@@ -48,11 +53,14 @@ async def observe(aws: AwsClient, desired: Desired, state: State) -> Snapshot:
     """
     seen = Observation(aws=aws, desired=desired, state=state, vpc=vpc_id(desired, state))
     if seen.vpc:
-        await _together(*_of_account(seen), observe_vpc(seen), *_of_vpc(seen))
+        attributes = () if for_deletion else _attributes_of_vpc(seen)
+        await _together(*_of_account(seen), observe_vpc(seen), *_of_vpc(seen), *attributes)
     else:
         # Without an id, the contents of the VPC can be requested only once the VPC is found.
         await _together(*_of_account(seen), find_vpc(seen))
-        await _together(*(_of_vpc(seen) if seen.snapshot.vpc else ()))
+        if seen.snapshot.vpc:
+            attributes = () if for_deletion else _attributes_of_vpc(seen)
+            await _together(*_of_vpc(seen), *attributes)
     await _together(*_elsewhere(seen))
     return seen.snapshot
 
@@ -77,8 +85,11 @@ def _of_account(seen: Observation) -> Iterable[Pending]:
     yield from (query.run(seen) for query in _ACCOUNT if query.needed(seen))
 
 
-def _of_vpc(seen: Observation) -> Iterable[Pending]:
+def _attributes_of_vpc(seen: Observation) -> Iterable[Pending]:
     yield from (observe_dns(seen, attribute) for attribute in DNS)
+
+
+def _of_vpc(seen: Observation) -> Iterable[Pending]:
     yield from (query.run(seen) for query in _VPC if query.needed(seen))
 
 
