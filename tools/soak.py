@@ -27,6 +27,7 @@ from pergola.sandbox.module import (
 from pergola.sandbox.node import requirements
 from pergola.sandbox.on_demand import (
     AWS_CLOUD_CONTROLLER_MANAGER,
+    AWS_PROVIDER,
     GARDENADM,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
@@ -139,6 +140,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             ("landscape", "integration/docs"),
             programs=(
                 *LANDSCAPE,
+                *AWS_PROVIDER.parts,
                 *LOCAL_PROVIDER.parts,
                 MACHINE_CONTROLLER_AWS,
                 MACHINE_CONTROLLER_MANAGER,

@@ -61,5 +61,5 @@ async def landscape_of_provider_local(
     """Yield a landscape with the original's provider-local, which registers types of its own."""
     name = f"local-{os.getpid()}-{secrets.token_hex(2)}"
     async with living_landscape(name, tmp_path_factory.mktemp("provider-local")) as world:
-        await world.install_provider_local()
+        await world.install_original("provider-local")
         yield world

@@ -120,9 +120,13 @@ class World:
         runtime = self.clusters.garden.client
         await until(runtime, EXTENSION, key, lambda obj: is_true(obj, "Installed"))
 
-    async def install_provider_local(self) -> None:
-        """Create the Extension of provider-local, and wait until Gardener knows its types."""
-        key = await self.clusters.install_provider_local()
+    async def install_original(self, name: str) -> None:
+        """Create the Extension of an original, and wait until Gardener knows its types.
+
+        Args:
+            name: `provider-aws` or `provider-local`.
+        """
+        key = await self.clusters.install_original(name)
         runtime = self.clusters.garden.client
         await until(runtime, EXTENSION, key, lambda obj: is_true(obj, "Installed"))
 
@@ -214,6 +218,10 @@ class World:
         """Request an operation by annotation, and wait until it is done and all is healthy."""
         patch: JsonObject = {"metadata": {"annotations": {OPERATION: operation}}}
         await self.garden.patch(kind, key, patch)
+        return await self.performed(kind, key)
+
+    async def performed(self, kind: GroupVersionKind, key: Key) -> JsonObject:
+        """Wait until a requested operation is done and all is healthy."""
 
         def is_done(obj: JsonObject) -> bool:
             return OPERATION not in annotations_of(obj) and succeeded(Reconciliation(obj))

@@ -23,6 +23,7 @@ PREVIOUS_GARDENLET_CHART: Final = "previous-gardenlet-chart"
 PROVIDER_LOCAL: Final = "gardener-extension-provider-local"
 PROVIDER_LOCAL_CHART: Final = "provider-local-chart"
 PROVIDER_AWS: Final = "gardener-extension-provider-aws"
+PROVIDER_AWS_CHART: Final = "provider-aws-chart"
 MACHINE_CONTROLLER_MANAGER: Final = "machine-controller-manager"
 MACHINE_CONTROLLER_AWS: Final = "machine-controller-aws"
 MACHINE_CRDS: Final = "machine-crds"
@@ -140,13 +141,14 @@ LOCAL_PROVIDER: Final = Module(
         ),
     ),
 )
-# The original's extension for AWS, from which Pergola takes over in a test; no image has it. The
+# The original's extension for AWS, from which Pergola takes over in tests, with its chart. The
 # folder `driver` stands in for the types of a module that cannot be had.
 AWS_PROVIDER: Final = Module(
     directory=GO_MODULES / "provider-aws",
     packages={PROVIDER_AWS: f"{_EXTENSION}/cmd/{PROVIDER_AWS}"},
     versioned=_EXTENSION,
     stamps=kubernetes_stamps("k8s.io/component-base/version"),
+    folders={PROVIDER_AWS_CHART: Folder(_EXTENSION, "charts/gardener-extension-provider-aws")},
 )
 # Machines of any cloud, and of AWS. The latter is a stand-in of our own, because the original's
 # module cannot be had.

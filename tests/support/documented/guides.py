@@ -380,8 +380,13 @@ UP: Final = (
 """Commands that run in a terminal of their own, with the guides above in another one."""
 
 REPLACEMENT: Final = "how-to/replace-the-resource-manager-of-a-seed.md"
+MIGRATION: Final = "how-to/migrate-extensions.md"
 TYPED_ALONE: Final = {
     REPLACEMENT: ("Switch over", "Go back"),
+    MIGRATION: (
+        "On AWS, take the kinds from the original first",
+        *("Take control planes over", "Take machines over", "Go back"),
+    ),
     GUIDE: (
         *("Create the Garden", "Use it", "Watch", "Export the credentials"),
         *("Import the credentials", "Start the Garden", "Move", "Change the Garden"),
@@ -390,7 +395,8 @@ TYPED_ALONE: Final = {
 }
 """Headings of blocks that a test types one by one, and looks at the cluster between.
 
-They are `test_garden_life` and `test_replacing_a_resource_manager`.
+They are `test_garden_life`, `test_replacing_a_resource_manager` and
+`test_replacing_the_original_on_aws`.
 """
 
 NOT_RUN: Final = {

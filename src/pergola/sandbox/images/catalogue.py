@@ -16,7 +16,7 @@ from pergola.sandbox.images.machines import MACHINE_CONTROLLERS
 from pergola.sandbox.images.monitoring import OBSERVERS
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.images.pergola import REPLACEMENTS, PergolaImage
-from pergola.sandbox.images.provider_local import PROVIDER
+from pergola.sandbox.images.providers import PROVIDERS
 from pergola.sandbox.images.stand_ins import STAND_INS
 from pergola.sandbox.module import (
     COREDNS,
@@ -59,7 +59,7 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     *GARDEN,
     *OBSERVERS,
     *MACHINE_CONTROLLERS,
-    *PROVIDER,
+    *PROVIDERS,
     *REPLACEMENTS,
     *ENVOYS,
     *STAND_INS,

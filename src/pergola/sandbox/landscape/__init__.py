@@ -9,7 +9,7 @@ following  their progress
 aws        an account for Shoots on AWS
 """
 
-from pergola.sandbox.landscape.clusters import Landscape, landscape
+from pergola.sandbox.landscape.clusters import Landscape, in_aws, landscape
 from pergola.sandbox.landscape.following import (
     Reconciliation,
     following,
@@ -38,6 +38,7 @@ __all__ = [
     "create_seed",
     "create_shoot",
     "following",
+    "in_aws",
     "is_reconciled",
     "landscape",
     "register",

@@ -22,6 +22,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.components import SCHEDULER
 from pergola.sandbox.landscape.objects import FOLDER, MANAGER, ONE_ZONE, apply_all, documents
 from pergola.sandbox.on_demand import (
+    AWS_PROVIDER,
     GARDENER_CONTROL_PLANE,
     GARDENER_RESOURCE_MANAGER,
     GARDENLET,
@@ -31,6 +32,7 @@ from pergola.sandbox.on_demand import (
     LOCAL_PROVIDER,
     MACHINE_CONTROLLER_AWS,
     MACHINE_CONTROLLER_MANAGER,
+    PROVIDER_AWS_CHART,
     PROVIDER_LOCAL_CHART,
     SEED_AGENT,
 )
@@ -61,6 +63,10 @@ _CLUSTERS: Final = ("runtimeCluster", "virtualCluster")
 _BACKUPS: Final = "backups"
 _AWS: Final = "pergola-aws"
 _ALSO: Final = {"ControlPlane": "controlPlanes", "Worker": "workers"}
+_ORIGINALS: Final = {
+    "provider-aws": (AWS_PROVIDER, PROVIDER_AWS_CHART),
+    "provider-local": (LOCAL_PROVIDER, PROVIDER_LOCAL_CHART),
+}
 _OF_MACHINES: Final = (SCHEDULER, MACHINE_CONTROLLER_MANAGER)
 _ZONE: Final = "topology.kubernetes.io/zone"
 # For documentation (RFC 5737). Loopback addresses are not allowed in Endpoints.
@@ -108,36 +114,49 @@ class Landscape:
             extension: the name of a file, without its ending.
             variables: the environment of the extension, in addition to its own.
         """
-        [obj] = documents(EXAMPLES / "extensions" / f"{extension}.yaml")
+        obj = await self.extension(extension, variables)
         if extension == _AWS:
             values = map_at(obj, "spec", "deployment", "extension", "values")
             for kind, value in _ALSO.items():
                 obj["spec"]["resources"].append({"kind": kind, "type": "aws"})
                 values[value] = {"enabled": True}
+        await apply_all(self.garden.client, obj)
+        return Key.of(obj)
+
+    async def extension(self, name: str, variables: Mapping[str, str]) -> JsonObject:
+        """Return one of the Extensions of the examples for this landscape, and push its charts.
+
+        Args:
+            name: of a file, without its ending.
+            variables: the environment of the extension, in addition to its own.
+        """
+        [obj] = documents(EXAMPLES / "extensions" / f"{name}.yaml")
         deployment = map_at(obj, "spec", "deployment")
         admission = map_at(deployment, "admission")
         for part in (deployment["extension"], *map(admission.get, _CLUSTERS)):
             if part is not None:
                 repository = map_at(part, "helm", "ociRepository")
                 repository["ref"] = str(await self._push(str(repository["ref"])))
-        more = [{"name": name, "value": value} for name, value in variables.items()]
+        more = [{"name": variable, "value": value} for variable, value in variables.items()]
         for field in ("values", "runtimeClusterValues"):
             values = deployment["extension"].setdefault(field, {})
             values["env"] = [*maps_at(values, "env"), *more]
-        await apply_all(self.garden.client, obj)
-        return Key.of(obj)
+        return obj
 
-    async def install_provider_local(self) -> Key:
-        """Create the Extension of the original's provider-local; return its key.
+    async def install_original(self, name: str) -> Key:
+        """Create the Extension of one of the original's providers; return its key.
+
+        Args:
+            name: `provider-aws` or `provider-local`.
 
         Raises:
             SandboxError: it cannot be built.
         """
-        programs = (*LOCAL_PROVIDER.parts, MACHINE_CONTROLLER_MANAGER)
+        module, packed = _ORIGINALS[name]
+        programs = (*module.parts, MACHINE_CONTROLLER_MANAGER)
         found = await asyncio.to_thread(binaries.find, programs)
-        number = LOCAL_PROVIDER.version.removeprefix("v")
-        chart = await self.charts.push(found[PROVIDER_LOCAL_CHART], number)
-        [obj] = documents(FOLDER / "provider-local.yaml")
+        chart = await self.charts.push(found[packed], module.version.removeprefix("v"))
+        [obj] = documents(FOLDER / f"{name}.yaml")
         helm = map_at(obj, "spec", "deployment", "extension", "helm")
         helm["ociRepository"] = {"ref": str(chart)}
         await apply_all(self.garden.client, obj)
@@ -258,13 +277,18 @@ async def landscape(
 
 def _driver(aws: str) -> Programs:
     """Return the driver of machines in the AWS at this URL; nothing if it is empty."""
-    if not aws:
-        return {}
-    driver = built_program(
-        MACHINE_CONTROLLER_AWS, binaries.find((MACHINE_CONTROLLER_AWS,))[MACHINE_CONTROLLER_AWS]
-    )
-    line = ("/usr/bin/env", f"AWS_ENDPOINT_URL={aws}", *driver.line)
-    return {MACHINE_CONTROLLER_AWS: driver._replace(line=line)}
+    return in_aws(aws, MACHINE_CONTROLLER_AWS) if aws else {}
+
+
+def in_aws(aws: str, name: str) -> Programs:
+    """Return a program that uses the AWS at this URL.
+
+    Raises:
+        SandboxError: it cannot be built.
+    """
+    program = built_program(name, binaries.find((name,))[name])
+    line = ("/usr/bin/env", f"AWS_ENDPOINT_URL={aws}", *program.line)
+    return {name: program._replace(line=line)}
 
 
 def _reported(*, provider_local: bool) -> ReportedTypes:

@@ -22,6 +22,7 @@ from pergola.sandbox.on_demand import (
     MACHINE_CONTROLLER_AWS,
     MACHINE_CONTROLLER_MANAGER,
     MACHINE_CONTROLLER_MANAGER_LOCAL,
+    PROVIDER_AWS,
     PROVIDER_LOCAL,
 )
 from pergola.sandbox.process_node.place import Place
@@ -86,7 +87,7 @@ OPTIONAL: Final = (GARDENER_APISERVER,)
 """The programs that run if they were built, which takes minutes; otherwise kwok simulates them."""
 
 # Webhooks of an aggregated API server, and an address from a Secret that no pod mounts.
-_PROXIED: Final = (GARDENER_APISERVER, GARDENLET, PROVIDER_LOCAL)
+_PROXIED: Final = (GARDENER_APISERVER, GARDENLET, PROVIDER_AWS, PROVIDER_LOCAL)
 
 
 OWN_RESOURCE_MANAGER: Final[Programs] = {
@@ -260,7 +261,9 @@ def _machine_controller(args: Arguments, place: Place, shared: NodeEnvironment) 
 
 
 _ADAPT: Final = {
-    PROVIDER_LOCAL: _pergola,  # the flags of Gardener's library are those of Pergola's
+    # The flags of Gardener's library are those of Pergola's.
+    PROVIDER_AWS: _pergola,
+    PROVIDER_LOCAL: _pergola,
     MACHINE_CONTROLLER_AWS: _machine_controller,
     MACHINE_CONTROLLER_MANAGER: _machine_controller,
     MACHINE_CONTROLLER_MANAGER_LOCAL: _machine_controller,

@@ -1,18 +1,21 @@
-"""Images of provider-local: its extension, and the driver of its machines."""
+"""Images of the originals' providers: provider-local with the driver of its machines, and AWS's."""
 
 from typing import Final
 
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.on_demand import (
+    AWS_PROVIDER,
     LOCAL_PROVIDER,
     MACHINE_CONTROLLER_MANAGER_LOCAL,
+    PROVIDER_AWS,
     PROVIDER_LOCAL,
 )
 
 # Charts use short names, by which a process node selects pods, too.
 _SHORT: Final = f"local-skaffold/{PROVIDER_LOCAL}"
+_EXTENSIONS: Final = "europe-docker.pkg.dev/gardener-project/public/gardener/extensions"
 
-PROVIDER: Final[tuple[Offer, ...]] = (
+PROVIDERS: Final[tuple[Offer, ...]] = (
     Program(PROVIDER_LOCAL, f"docker.io/{_SHORT}", LOCAL_PROVIDER, aliases=(_SHORT,)),
     Program(
         MACHINE_CONTROLLER_MANAGER_LOCAL,
@@ -20,4 +23,5 @@ PROVIDER: Final[tuple[Offer, ...]] = (
         LOCAL_PROVIDER,
         aliases=(MACHINE_CONTROLLER_MANAGER_LOCAL,),
     ),
+    Program(PROVIDER_AWS, f"{_EXTENSIONS}/provider-aws", AWS_PROVIDER),
 )
