@@ -55,6 +55,9 @@ class Terminal:
     def __enter__(self) -> Self:
         self._process, self._terminal = pty.fork()
         if self._process == 0:
+            # A program in the background ignores Ctrl-C, and so would all that it starts.
+            for each in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(each, signal.SIG_DFL)
             os.chdir(self._folder)
             os.execvpe(self._line[0], self._line, self._environment)  # noqa: S606
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *_SIZE, 0, 0))

@@ -1,7 +1,8 @@
 """A reader notices when a command does not do what its page says."""
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,15 +37,25 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(tmp_path / "work", {"PATH": os.environ["PATH"]})
 
 
+@pytest.fixture
+def restored_handler() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_lines_are_typed_as_they_are_written(reader: Reader) -> None:
     with reader.terminal() as terminal:
         shown = terminal.type(SCRIPT)
     assert shown.split("\n")[:3] == ["LINE 1", "LINE 2", "here"]
 
 
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
 def test_a_command_that_runs_on_is_interrupted_once_it_has_displayed_its_text(
-    reader: Reader,
+    reader: Reader, restored_handler: None, handler: Callable[..., object] | signal.Handlers
 ) -> None:
+    """Tests that run in the background ignore Ctrl-C; what they type does not."""
+    signal.signal(signal.SIGINT, handler)
     reader.follow(Page(("sh -c 'echo begun; exec sleep 1000'\n",), {"sh": Until("begun")}))
 
 
