@@ -1,7 +1,10 @@
-"""`python -m bench [NAME [OPTION...]] [--save FILE] [--compare FILE]`.
+"""`python -m bench [NAME [OPTION...]] [--times N] [--save FILE] [--compare FILE]`.
 
 NAME is one of the benchmarks below. Without it, all except `peer` and `seeds` run, in about 15
-minutes. `--save` writes the figures to a file, `--compare` prints differences from an earlier run.
+minutes. `--times` repeats the run and prints medians. `--save` writes the figures to a file,
+`--compare` prints differences from an earlier run.
+
+The files in `runs` are those of the page docs/explanation/performance.md (`tools/figures.py`).
 """
 
 import argparse
@@ -57,22 +60,31 @@ ALL: Final = {
 def main() -> None:
     """Run one benchmark, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench", add_help=False)
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--save", type=Path)
     parser.add_argument("--compare", type=Path)
     given, rest = parser.parse_known_args()
-    if rest[:1] and rest[0] in BENCHES:
-        run(rest[0], rest[1:])
-    elif rest:
+    if rest and rest[0] not in BENCHES:
         raise SystemExit(f"name one of {', '.join(BENCHES)}, or nothing for all but peer and seeds")
+    if given.times > 1:
+        tables.repeat(given.times, lambda: measure(rest))
     else:
-        for name, options in ALL.items():
-            print(f"\n{name}\n")
-            run(name, options)
+        measure(rest)
     if given.save:
-        tables.save(given.save)
+        tables.save(given.save, given.times)
     if given.compare:
         print()
         tables.compare(given.compare)
+
+
+def measure(arguments: list[str]) -> None:
+    """Run the benchmark that the arguments name, or all."""
+    if arguments:
+        run(arguments[0], arguments[1:])
+        return
+    for name, options in ALL.items():
+        print(f"\n{name}\n")
+        run(name, options)
 
 
 def run(name: str, options: list[str]) -> None:

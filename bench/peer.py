@@ -107,7 +107,7 @@ def main() -> None:
         return asyncio.run(run(program, given.count, quiet=given.quiet, edits=given.edits, until=0))
 
     ours, theirs = both(given.runs, measured)
-    seconds, _ = asyncio.run(bare(given.count))
+    seconds = asyncio.run(bare(given.count)).seconds
     version = ORIGINAL_RESOURCE_MANAGER.version
     print(
         f"{given.count} ManagedResources of 10 objects; creation by a bare client: {seconds:.1f} s"

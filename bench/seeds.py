@@ -21,9 +21,11 @@ from typing import Final
 
 import uvloop
 
-from bench.managed_resources import cpu_seconds, megabytes
+from bench.managed_resources import OWN, cpu_seconds, megabytes, start_in_vain
 from bench.tables import show
 from pergola.runtime.logging import configure
+from pergola.sandbox import binaries
+from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER
 from tests.support.landscape import SeedCluster, World, living_landscape, processes
 
 PROGRAM: Final = "resource-manager"
@@ -58,11 +60,22 @@ class Usage:
         """The CPU seconds of all processes."""
         return sum(self.cpu.values())
 
+    @property
+    def starts(self) -> int:
+        """How many processes were started."""
+        return len(self.cpu)
+
 
 @dataclass
 class Figures:
-    """The figures of one of them."""
+    """The figures of one of them.
 
+    Attributes:
+        start: CPU seconds of one start without work.
+    """
+
+    start: float = 0.0
+    starts: int = 0
     seed: float = 0.0
     shoot: float = 0.0
     requests: int = 0
@@ -99,7 +112,7 @@ async def measure(world: World, name: str, rest: float, *, original: bool) -> Fi
             found.seed, began = time.monotonic() - began, time.monotonic()
             await world.shoot(name, seed)
             found.shoot = time.monotonic() - began
-            found.requests, found.cpu = _count(seed), usage.seconds
+            found.requests, found.cpu, found.starts = _count(seed), usage.seconds, usage.starts
             await asyncio.sleep(rest)
             found.quiet_requests = _count(seed) - found.requests
         found.quiet_cpu = usage.seconds - found.cpu
@@ -113,10 +126,14 @@ def _count(seed: SeedCluster) -> int:
 
 async def both(rest: float) -> tuple[Figures, Figures]:
     """Measure the original's resource managers, then Pergola's."""
+    start_in_vain(OWN)
     with tempfile.TemporaryDirectory(prefix="pergola-bench-") as folder:
         async with living_landscape(f"bench-{os.getpid()}", Path(folder)) as world:
             one = await measure(world, "original", rest, original=True)
-            return one, await measure(world, "pergola", rest, original=False)
+            other = await measure(world, "pergola", rest, original=False)
+    found = binaries.find((GARDENER_RESOURCE_MANAGER,))[GARDENER_RESOURCE_MANAGER]
+    one.start, other.start = start_in_vain((str(found),)), start_in_vain(OWN)
+    return one, other
 
 
 def rows(original: Figures, own: Figures, rest: float) -> list[tuple[str, ...]]:
@@ -126,14 +143,20 @@ def rows(original: Figures, own: Figures, rest: float) -> list[tuple[str, ...]]:
         ("Shoot until it is healthy, s", original.shoot, own.shoot),
         ("requests to the Seed until then", original.requests, own.requests),
         ("CPU seconds until then", original.cpu, own.cpu),
+        ("  processes started", original.starts, own.starts),
+        ("  CPU seconds of a start without work", original.start, own.start),
         (f"requests in {rest:.0f} s at rest", original.quiet_requests, own.quiet_requests),
         (f"CPU seconds in {rest:.0f} s at rest", original.quiet_cpu, own.quiet_cpu),
         ("memory of all processes, MB", original.megabytes, own.megabytes),
     )
     return [
-        (title, f"{one:,.1f}", f"{other:,.1f}", f"{other / one:.2f}" if one else "-")
+        (title, _text(one), _text(other), f"{other / one:.2f}" if one else "-")
         for title, one, other in pairs
     ]
+
+
+def _text(figure: float) -> str:
+    return f"{figure:,.0f}" if figure >= 100 or figure == int(figure) else f"{figure:.2f}"
 
 
 def main() -> None:
