@@ -1,15 +1,16 @@
-"""Run the soak: tests that take minutes each, in parts of at most a quarter of an hour.
+"""Run the soak: tests that take minutes each, in parts.
 
 `make test` leaves out every test with the marker `soak("PART")`; a part of the soak runs these, and
 the tests with the marker `thorough("PART")` with more cases than `make test`. CI runs one part with
-each change. The hash of the commit chooses it, so a commit always gets the same part.
+each change, of at most a quarter of an hour, or one test of a longer part. The hash of the commit
+chooses them, so a commit always gets the same.
 """
 
 import os
 import subprocess
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -63,6 +64,7 @@ class Part:
         programs: the programs that must be built before.
         node: whether it needs a real node.
         jobs: the number of pytest's workers.
+        is_long: whether its tests take longer together than CI has; CI runs one of them.
     """
 
     about: str
@@ -71,6 +73,7 @@ class Part:
     programs: tuple[str, ...] = ()
     node: bool = False
     jobs: int = 3
+    is_long: bool = False
 
     def obstacle(self) -> str | None:
         """Return why the part cannot run on this machine as it is, or None."""
@@ -84,6 +87,11 @@ class Part:
         except SandboxError as error:
             return str(error)
         return None
+
+    @property
+    def tests(self) -> list[str]:
+        """The arguments of pytest that name its folders and modules."""
+        return [f"tests/{path}" for path in self.paths]
 
     def build(self) -> None:
         """Build the missing programs and images.
@@ -130,7 +138,10 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             jobs=1,
         ),
         "interpreters": Part(
-            "the unit tests on newer interpreters", ("integration/process",), jobs=1
+            "the unit tests on newer interpreters",
+            ("integration/process",),
+            jobs=1,
+            is_long=True,
         ),
         "kills": Part(
             "a Garden whose operator is killed after each task", _OPERATOR, images=_GARDEN, jobs=1
@@ -150,6 +161,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
                 PREVIOUS_GARDENLET_CHART,
             ),
             jobs=1,
+            is_long=True,
         ),
         "landscape-node": Part(
             "a landscape whose Seed has a real node",
@@ -245,14 +257,40 @@ def of_commit(commit: str) -> str:
     return sorted(PARTS)[int(commit, 16) % len(PARTS)]
 
 
-def run(name: str) -> int:
-    """Run a part and return the exit code of pytest."""
+def run(name: str, tests: Sequence[str] = ()) -> int:
+    """Run a part, or some of its tests, and return the exit code of pytest.
+
+    Args:
+        tests: their ids; all if empty.
+    """
     part = PARTS[name]
     print(f"soak {name}: {part.about}", flush=True)
     workers = ["-n", str(part.jobs), "--dist", "worksteal"] if part.jobs > 1 else []
-    paths = [f"tests/{path}" for path in part.paths]
-    command = [sys.executable, "-m", "pytest", "--soak", name, *workers, *paths]
+    command = [sys.executable, "-m", "pytest", "--soak", name, *workers]
+    command += tests or part.tests
     return subprocess.run(command, check=False, cwd=ROOT).returncode
+
+
+def run_of_commit(commit: str) -> int:
+    """Run the part of a commit, or one test of a long part; return the exit code of pytest."""
+    name = of_commit(commit)
+    part = PARTS[name]
+    if obstacle := part.obstacle():
+        print(f"soak {name}: skipped: {obstacle}", flush=True)
+        return 0
+    if not part.is_long:
+        return run(name)
+    found = cases_of(name)
+    return run(name, [found[int(commit, 16) // len(PARTS) % len(found)]])
+
+
+def cases_of(name: str) -> list[str]:
+    """Return the ids of the tests of a part, in order."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--soak", name]
+    listed = subprocess.run(
+        [*command, *PARTS[name].tests], check=True, cwd=ROOT, capture_output=True, text=True
+    )
+    return sorted(line for line in listed.stdout.splitlines() if "::" in line)
 
 
 def main() -> int:
@@ -274,11 +312,7 @@ def main() -> int:
         return 0
     programs.build()
     if given.commit:
-        name = of_commit(given.commit)
-        if obstacle := PARTS[name].obstacle():
-            print(f"soak {name}: skipped: {obstacle}", flush=True)
-            return 0
-        return run(name)
+        return run_of_commit(given.commit)
     chosen = given.parts or [*PARTS]
     for name in chosen:
         PARTS[name].build()

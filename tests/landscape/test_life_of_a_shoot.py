@@ -27,7 +27,6 @@ async def test_its_user_reaches_it_and_all_that_pergola_applied_is_healthy(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
     async with landscape.client_of(shoot, seed) as client:
-        await client.create(_mine())
         assert len(await client.list(NAMESPACE)) > 3
     assert seed.refused() == []
 
@@ -47,7 +46,7 @@ async def test_all_credentials_are_rotated_and_nothing_is_lost(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
     async with landscape.client_of(shoot, seed) as client:
-        mine = await client.get(CONFIG_MAP, _MINE)
+        mine = await client.create(_mine())
     await landscape.perform(SHOOT, shoot, "rotate-credentials-start")
     assert phases(await landscape.garden.get(SHOOT, shoot)) == {**_ROTATED, **_PREPARED}
     await landscape.perform(SHOOT, shoot, "rotate-credentials-complete")

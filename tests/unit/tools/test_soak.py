@@ -1,12 +1,14 @@
 """The parts of the soak: which one belongs to a commit, and what a machine lacks for it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.soak import PARTS, ROOT, Part, of_commit
+from tools import soak
+from tools.soak import PARTS, ROOT, Part, of_commit, cases_of
 
 hashes = st.text("0123456789abcdef", min_size=40, max_size=40)
 
@@ -37,3 +39,28 @@ def test_a_part_whose_programs_are_not_built_names_them(
 
 def test_a_part_without_requirements_runs_everywhere() -> None:
     assert Part("a part", ()).obstacle() is None
+
+
+def test_a_commit_of_a_long_part_gets_one_of_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of CI does not suffice for all of them."""
+    given: list[tuple[str, Sequence[str]]] = []
+
+    def run(name: str, tests: Sequence[str] = ()) -> int:
+        given.append((name, tests))
+        return 0
+
+    monkeypatch.setattr(soak, "run", run)
+    monkeypatch.setattr(soak, "cases_of", lambda name: [f"{name}::{n}" for n in range(3)])
+    monkeypatch.setattr(Part, "obstacle", lambda self: None)
+    for number in range(3 * len(PARTS)):
+        assert soak.run_of_commit(f"{number:040x}") == 0
+    for name, part in PARTS.items():
+        found = [tests for each, tests in given if each == name]
+        one_each = [[f"{name}::{n}"] for n in range(3)]
+        assert found == (one_each if part.is_long else [()] * 3)
+
+
+def test_the_cases_of_a_part_are_found() -> None:
+    found = cases_of("interpreters")
+    assert found
+    assert all("test_other_interpreters.py::test_" in each for each in found)
