@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools import soak
-from tools.soak import PARTS, ROOT, Part, of_commit, cases_of
+from tools.soak import PARTS, ROOT, Part, cases_of, of_commit
 
 hashes = st.text("0123456789abcdef", min_size=40, max_size=40)
 
