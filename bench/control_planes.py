@@ -27,8 +27,9 @@ from bench.workers import Cost
 from conformance.strategies.aws_control_planes import BASE, KEYS
 from pergola import sandbox
 from pergola.api.kinds import NAMESPACE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extension_api.cluster import CLUSTER, Cluster
+from pergola.extension_api.kinds import CONTROL_PLANE
 from pergola.extensions.actuator import Context
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
 from pergola.kube.client import Client
@@ -44,7 +45,6 @@ from pergola.testing.waiting import running
 from tests.support.applied import report_applied
 from tests.support.aws.machines import machine_fact
 
-CONTROL_PLANE: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "ControlPlane")
 SHOOTS: Final = 200
 PATIENCE: Final = 900.0
 READS: Final = frozenset({"GET"})

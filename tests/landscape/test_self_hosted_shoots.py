@@ -18,7 +18,7 @@ import pytest
 from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli.up.garden_places import place_of
-from pergola.extension_api.kinds import GROUP, VERSION
+from pergola.extension_api.kinds import GROUP, VERSION, WORKER
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.sandbox import binaries
@@ -37,7 +37,6 @@ pytestmark = [
 
 _NAMESPACE: Final = "shoot--local--self-hosted"
 _BASTION: Final = GroupVersionKind(GROUP, VERSION, "Bastion")
-_WORKER: Final = GroupVersionKind(GROUP, VERSION, "Worker")
 _LAST_TASK: Final = "Compiling ShootState"
 _SUCCEEDED: Final = re.compile(r"INFO\tSucceeded\t.*\"task\": \"([^\"]+)\"")
 _FAILED: Final = "\tERROR\t"
@@ -81,7 +80,7 @@ async def test_gardenadm_prepares_a_machine_for_a_control_plane(
         assert done >= _TASKS
         [machine] = await client.list(MACHINE, _NAMESPACE)
         assert map_at(machine, "status", "lastOperation")["state"] == "Successful"
-        [worker] = await client.list(_WORKER, _NAMESPACE)
+        [worker] = await client.list(WORKER, _NAMESPACE)
         assert map_at(worker, "status", "lastOperation")["type"] == "Migrate"
         for resource in await client.list(MANAGED_RESOURCE, _NAMESPACE):
             conditions = maps_at(resource, "status", "conditions")

@@ -47,6 +47,7 @@ BACKUP_ENTRY: Final = ExtensionKind(kind="BackupEntry", plural="backupentries", 
 DNS_RECORD: Final = ExtensionKind(kind="DNSRecord", plural="dnsrecords", severe=15.0, timeout=120.0)
 EXTENSION: Final = ExtensionKind(kind="Extension", plural="extensions")
 NETWORK: Final = ExtensionKind(kind="Network", plural="networks")
+CONTROL_PLANE: Final = GroupVersionKind(GROUP, VERSION, "ControlPlane")
 WORKER: Final = GroupVersionKind(GROUP, VERSION, "Worker")
 
 EXTENSION_KINDS: Final = frozenset(

@@ -10,7 +10,6 @@ import pytest
 
 from pergola.api.kinds import DEPLOYMENT, SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     name_of,
@@ -18,6 +17,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.cluster import CLUSTER, Cluster
+from pergola.extension_api.kinds import CONTROL_PLANE
 from pergola.extensions import Actuator, Context
 from pergola.extensions.control_planes import resources
 from pergola.extensions.loading import load_actuator
@@ -38,7 +38,6 @@ from tests.support.dying import killed_after
 from tests.support.shipped import shipped_objects
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "control-plane" / "nimbus.py"
-CONTROL_PLANE: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "ControlPlane")
 AUTHORITY: Final = "ca-provider-nimbus-controlplane"
 SERVER: Final = "nimbus-controller-server"
 ACCESS: Final = "shoot-access-nimbus-controller"

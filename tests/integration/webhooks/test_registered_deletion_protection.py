@@ -9,6 +9,7 @@ import pytest
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, CRD, EVENT, NAMESPACE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, deletion_timestamp_of, uid_of
+from pergola.extension_api.kinds import CONTROL_PLANE
 from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
 from pergola.testing.crds import definition
@@ -18,7 +19,6 @@ from tests.support.webhook_site import WebhookSite, pod, valid
 
 EXTENSIONS = "extensions.gardener.cloud"
 NETWORK = GroupVersionKind(EXTENSIONS, "v1alpha1", "Network")
-CONTROL_PLANE = GroupVersionKind(EXTENSIONS, "v1alpha1", "ControlPlane")
 REFUSAL = 'must have a "confirmation.gardener.cloud/deletion" annotation to delete'
 KINDS = [
     GroupVersionKind(resource.group, resource.version, kind)

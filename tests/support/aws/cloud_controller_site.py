@@ -23,6 +23,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE, managed_resource_crd
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import TOKEN_KUBECONFIG
+from pergola.extension_api.kinds import CONTROL_PLANE
 from pergola.extensions.control_planes import resources
 from pergola.flow import State
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
@@ -53,7 +54,6 @@ from tests.support.shipped import shipped_objects
 
 UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
 MACHINE_TYPE: Final = "m5.large"
-_CONTROL_PLANE: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "ControlPlane")
 _KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 _VERSION: Final = "1.36.0"
 _CREDENTIALS: Final = "cloudprovider"
@@ -266,12 +266,12 @@ async def _seed(client: Client, cluster: StepsOf, credentials: JsonObject) -> Ex
     control_planes = [
         each
         for each in load(SHOOT_EXTENSIONS)
-        if each["spec"]["names"]["kind"] == _CONTROL_PLANE.kind
+        if each["spec"]["names"]["kind"] == CONTROL_PLANE.kind
     ]
     await serve(client, managed_resource_crd(), cluster_crd(), *control_planes)
     metadata = {"name": desired.technical_id}
     await client.create({"apiVersion": "v1", "kind": NAMESPACE.kind, "metadata": metadata})
-    site = ExtensionSite(client, desired.technical_id, _CONTROL_PLANE)
+    site = ExtensionSite(client, desired.technical_id, CONTROL_PLANE)
     shoot: JsonObject = deepcopy(BASE["cluster"]["spec"]["shoot"])
     shoot["status"]["technicalID"] = site.namespace
     shoot["spec"]["kubernetes"]["version"] = _VERSION

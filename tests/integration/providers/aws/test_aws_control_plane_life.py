@@ -21,6 +21,7 @@ from pergola.api.objects import (
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.cluster import CLUSTER, Cluster
 from pergola.extension_api.errors import Code
+from pergola.extension_api.kinds import CONTROL_PLANE
 from pergola.extensions.control_planes import resources
 from pergola.extensions.health_checks import CheckContext, HealthCheck, Verdict
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
@@ -33,7 +34,6 @@ from pergola.testing.network_site import give_shoot_access, renamed
 from pergola.testing.waiting import running, until
 from tests.support.shipped import shipped_objects
 
-CONTROL_PLANE: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "ControlPlane")
 CORE_EVENT: Final = GroupVersionKind("", "v1", "Event")
 NETWORK: Final = "NetworkUnavailable"
 DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")

@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import pytest
 
 from pergola.api.kinds import MACHINE_DEPLOYMENT
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.objects import JsonObject, Key
 from pergola.cli.aws import plan as aws_plan
 from pergola.cli.aws.subject import Source
 from pergola.extension_api.cluster import CLUSTER
+from pergola.extension_api.kinds import WORKER
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
@@ -21,8 +22,6 @@ from pergola.runtime.logging import configure
 from pergola.testing.crds import install_extension_crds, serve
 from tests.support.aws.machines import machine_fact
 from tests.support.machine_controllers import serve_machines
-
-WORKER: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Worker")
 
 
 class Site:
