@@ -38,10 +38,17 @@ async def shoot(landscape: World, seed: SeedCluster) -> Key:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def seeds_on_aws(landscape: World, aws: CorrectedAws) -> tuple[SeedCluster, SeedCluster]:
-    """Return two Seeds with backups, on which Pergola's extensions run."""
+async def landscape_on_aws(landscape: World, aws: CorrectedAws) -> World:
+    """Return the landscape, with Pergola's extensions for Shoots on AWS."""
     await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
     await landscape.install("networking-calico")
+    return landscape
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def seeds_on_aws(landscape_on_aws: World) -> tuple[SeedCluster, SeedCluster]:
+    """Return two Seeds with backups, on which Pergola's extensions run."""
+    landscape = landscape_on_aws
     await landscape.garden.create(backup_secret())
     one = await landscape.seed("source", patch=BACKED_UP)
     return one, await landscape.seed("target", patch=BACKED_UP)

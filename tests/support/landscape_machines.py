@@ -146,31 +146,45 @@ class ShootOnAws:
 
 
 async def create_shoot_with_machines(
-    landscape: World, account: AwsClient, seed: SeedCluster, name: str, *pools: JsonObject
+    landscape: World,
+    account: AwsClient,
+    seed: SeedCluster,
+    name: str,
+    *pools: JsonObject,
+    infrastructure: JsonObject | None = None,
 ) -> ShootOnAws:
-    """Create a Shoot with these pools in three zones, and wait until it is healthy."""
-    infrastructure = {
-        "networks": {
-            "zones": [
-                {
-                    "name": zone,
-                    "workers": f"10.250.{number * 64}.0/19",
-                    "internal": f"10.250.{number * 64 + 32}.0/20",
-                    "public": f"10.250.{number * 64 + 48}.0/20",
-                }
-                for number, zone in enumerate(ZONES)
-            ]
-        }
-    }
+    """Create a Shoot with these pools, and wait until it is healthy.
+
+    Args:
+        infrastructure: its InfrastructureConfig; by default, Pergola creates a network in three
+            zones.
+    """
     spec: JsonObject = {
         "seedName": seed.name,
         "dns": {"domain": f"{name}.example.org"},
-        "provider": {"infrastructureConfig": infrastructure, "workers": list(pools)},
+        "provider": {
+            "infrastructureConfig": infrastructure or _network(),
+            "workers": list(pools),
+        },
     }
     patch: JsonObject = {"metadata": {"name": name}, "spec": spec}
     key = await create_shoot(landscape.garden, patch, example=_EXAMPLE)
     await landscape.healthy(SHOOT, key)
     return ShootOnAws(landscape, account, seed, key)
+
+
+def _network() -> JsonObject:
+    """Return what the example lacks to have a network in three zones."""
+    zones = [
+        {
+            "name": zone,
+            "workers": f"10.250.{number * 64}.0/19",
+            "internal": f"10.250.{number * 64 + 32}.0/20",
+            "public": f"10.250.{number * 64 + 48}.0/20",
+        }
+        for number, zone in enumerate(ZONES)
+    ]
+    return {"networks": {"zones": zones}}
 
 
 async def parts_of(

@@ -161,7 +161,7 @@ MACHINES: Final = Module(
     versioned=_MACHINES,
     folders={MACHINE_CRDS: Folder(_MACHINES, "kubernetes/crds")},
 )
-# For tests of what Pergola renders for it; no image has it.
+# For tests of what Pergola renders for it.
 CLOUD_CONTROLLERS: Final = Module(
     directory=GO_MODULES / "cloud-provider-aws",
     packages={AWS_CLOUD_CONTROLLER_MANAGER: f"{_CLOUD}/cmd/{AWS_CLOUD_CONTROLLER_MANAGER}"},

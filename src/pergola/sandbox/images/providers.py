@@ -1,10 +1,12 @@
-"""Images of the originals' providers: provider-local with the driver of its machines, and AWS's."""
+"""Images of the originals' providers, and of controllers for their clouds."""
 
 from typing import Final
 
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.on_demand import (
+    AWS_CLOUD_CONTROLLER_MANAGER,
     AWS_PROVIDER,
+    CLOUD_CONTROLLERS,
     LOCAL_PROVIDER,
     MACHINE_CONTROLLER_MANAGER_LOCAL,
     PROVIDER_AWS,
@@ -24,4 +26,9 @@ PROVIDERS: Final[tuple[Offer, ...]] = (
         aliases=(MACHINE_CONTROLLER_MANAGER_LOCAL,),
     ),
     Program(PROVIDER_AWS, f"{_EXTENSIONS}/provider-aws", AWS_PROVIDER),
+    Program(
+        AWS_CLOUD_CONTROLLER_MANAGER,
+        "registry.k8s.io/provider-aws/cloud-controller-manager",
+        CLOUD_CONTROLLERS,
+    ),
 )

@@ -280,15 +280,23 @@ def _driver(aws: str) -> Programs:
     return in_aws(aws, MACHINE_CONTROLLER_AWS) if aws else {}
 
 
-def in_aws(aws: str, name: str) -> Programs:
-    """Return a program that uses the AWS at this URL.
+def in_aws(url: str, *names: str) -> Programs:
+    """Return programs that use the AWS at a URL.
 
     Raises:
-        SandboxError: it cannot be built.
+        SandboxError: one cannot be built.
     """
-    program = built_program(name, binaries.find((name,))[name])
-    line = ("/usr/bin/env", f"AWS_ENDPOINT_URL={aws}", *program.line)
-    return {name: program._replace(line=line)}
+    # The metadata service of an instance cannot be reached, and some programs would wait for it.
+    variables = (
+        *(f"{name}={url}" for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS")),
+        "AWS_EC2_METADATA_DISABLED=true",
+    )
+    built = binaries.find(names)
+    programs = {name: built_program(name, built[name]) for name in names}
+    return {
+        name: program._replace(line=("/usr/bin/env", *variables, *program.line))
+        for name, program in programs.items()
+    }
 
 
 def _reported(*, provider_local: bool) -> ReportedTypes:

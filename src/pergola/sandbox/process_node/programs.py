@@ -14,6 +14,7 @@ from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, SCHE
 from pergola.sandbox.images.catalogue import named, resolve
 from pergola.sandbox.images.installation import NAME as PERGOLA
 from pergola.sandbox.on_demand import (
+    AWS_CLOUD_CONTROLLER_MANAGER,
     ETCD_BACKUP_RESTORE,
     GARDENER_ADMISSION_CONTROLLER,
     GARDENER_APISERVER,
@@ -269,6 +270,7 @@ _ADAPT: Final = {
     MACHINE_CONTROLLER_MANAGER_LOCAL: _machine_controller,
     ETCD: _etcd,
     APISERVER: _api_server,
+    AWS_CLOUD_CONTROLLER_MANAGER: _controller_manager,
     CONTROLLER_MANAGER: _controller_manager,
     SCHEDULER: _controller_manager,
     GARDENER_APISERVER: _gardener_api_server,

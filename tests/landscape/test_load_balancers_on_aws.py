@@ -1,0 +1,85 @@
+"""A Service of a Shoot on AWS gets a load balancer, by the real cloud controller manager.
+
+It runs with the arguments that Pergola renders, on the Seed, against the simulated AWS.
+"""
+
+import asyncio
+from typing import Final
+
+import pytest
+
+from pergola.api.kinds import SEED, SERVICE, SHOOT
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.cloud.aws import AwsClient
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import Network, everything
+from pergola.sandbox.landscape import in_aws
+from pergola.sandbox.landscape.aws import REGION
+from pergola.sandbox.on_demand import AWS_CLOUD_CONTROLLER_MANAGER
+from pergola.testing.waiting import until, until_gone
+from tests.support.landscape import PATIENCE, World
+from tests.support.landscape_machines import ZONES, create_shoot_with_machines, pool
+
+pytestmark = [
+    pytest.mark.soak("landscape"),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(1800),
+]
+
+_SERVICE: Final[JsonObject] = {
+    "apiVersion": "v1",
+    "kind": SERVICE.kind,
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+}
+
+
+async def test_a_service_gets_an_address_in_the_subnets_of_the_user(
+    landscape_on_aws: World, aws: CorrectedAws
+) -> None:
+    landscape = landscape_on_aws
+    programs = await asyncio.to_thread(in_aws, aws.url, AWS_CLOUD_CONTROLLER_MANAGER)
+    async with (
+        aws.client(REGION) as account,
+        landscape.opened_seed("clouds", programs=programs) as seed,
+    ):
+        await landscape.join(seed)
+        network = await Network.complete(account, zones="ab")
+        config = network.config(group=await network.security_group())
+        before = await everything(account)
+        machines = pool("one", minimum=2, maximum=2, zones=[*ZONES[:2]])
+        shoot = await create_shoot_with_machines(
+            landscape, account, seed, "balanced", machines, infrastructure=config
+        )
+        await shoot.until_nodes_run(2)
+
+        async with landscape.client_of(shoot.key, seed) as client:
+            service = await client.create(_SERVICE)
+            live = await until(
+                client, SERVICE, Key.of(service), lambda obj: bool(ingress(obj)), patience=PATIENCE
+            )
+            [balancer] = await balancers(account)
+            assert ingress(live) == [{"hostname": balancer["DNSName"]}]
+            assert {*balancer["Subnets"]} == {*network.public.values()}
+            machines_of = {each["InstanceId"] for each in balancer["Instances"]}
+            assert machines_of == {
+                each["InstanceId"] for each in (await shoot.instances()).values()
+            }
+            await client.delete(SERVICE, Key.of(service))
+            await until_gone(client, SERVICE, Key.of(service))
+        assert await balancers(account) == []
+
+        await landscape.delete(SHOOT, shoot.key)
+        assert await everything(account) == before
+        await landscape.delete(SEED, Key("", seed.name))
+
+
+def ingress(service: JsonObject) -> list[JsonObject]:
+    """Return the addresses of a Service."""
+    return maps_at(map_at(service, "status", "loadBalancer"), "ingress")
+
+
+async def balancers(account: AwsClient) -> list[JsonObject]:
+    """Return the classic load balancers of an account."""
+    answer = await account.call("elb", "DescribeLoadBalancers")
+    return list(answer["LoadBalancerDescriptions"])
