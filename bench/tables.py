@@ -80,7 +80,7 @@ def _median(cells: Sequence[str]) -> str:
 def save(file: Path, times: int) -> None:
     """Write all tables that were shown, with what describes the run."""
     commit = _output("git", "rev-parse", "--short=8", "HEAD")
-    changed = _output("git", "status", "--porcelain", "--", "../src", ".")
+    changed = _output("git", "status", "--porcelain", "--", "../src", "*.py")
     run = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "commit": f"{commit} with changes" if changed else commit,
