@@ -26,6 +26,8 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
+_NODES: Final = "10.250.0.0/16"
+"""The addresses of nodes in the example."""
 _SERVICE: Final[JsonObject] = {
     "apiVersion": "v1",
     "kind": SERVICE.kind,
@@ -44,8 +46,9 @@ async def test_a_service_gets_an_address_in_the_subnets_of_the_user(
         landscape.opened_seed("clouds", programs=programs) as seed,
     ):
         await landscape.join(seed)
-        network = await Network.complete(account, zones="ab")
+        network = await Network.complete(account, zones="ab", cidr=_NODES)
         config = network.config(group=await network.security_group())
+        config["networks"]["vpc"]["cidr"] = None  # removes that of the example
         before = await everything(account)
         machines = pool("one", minimum=2, maximum=2, zones=[*ZONES[:2]])
         shoot = await create_shoot_with_machines(

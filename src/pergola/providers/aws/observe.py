@@ -53,14 +53,13 @@ async def observe(
     """
     seen = Observation(aws=aws, desired=desired, state=state, vpc=vpc_id(desired, state))
     if seen.vpc:
-        attributes = () if for_deletion else _attributes_of_vpc(seen)
-        await _together(*_of_account(seen), observe_vpc(seen), *_of_vpc(seen), *attributes)
+        contents = _of_vpc(seen, for_deletion=for_deletion)
+        await _together(*_of_account(seen), observe_vpc(seen), *contents)
     else:
         # Without an id, the contents of the VPC can be requested only once the VPC is found.
         await _together(*_of_account(seen), find_vpc(seen))
         if seen.snapshot.vpc:
-            attributes = () if for_deletion else _attributes_of_vpc(seen)
-            await _together(*_of_vpc(seen), *attributes)
+            await _together(*_of_vpc(seen, for_deletion=for_deletion))
     await _together(*_elsewhere(seen))
     return seen.snapshot
 
@@ -85,11 +84,9 @@ def _of_account(seen: Observation) -> Iterable[Pending]:
     yield from (query.run(seen) for query in _ACCOUNT if query.needed(seen))
 
 
-def _attributes_of_vpc(seen: Observation) -> Iterable[Pending]:
-    yield from (observe_dns(seen, attribute) for attribute in DNS)
-
-
-def _of_vpc(seen: Observation) -> Iterable[Pending]:
+def _of_vpc(seen: Observation, *, for_deletion: bool) -> Iterable[Pending]:
+    if not for_deletion:
+        yield from (observe_dns(seen, attribute) for attribute in DNS)
     yield from (query.run(seen) for query in _VPC if query.needed(seen))
 
 

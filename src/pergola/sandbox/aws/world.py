@@ -82,10 +82,15 @@ class Network:
 
     @classmethod
     async def complete(
-        cls, client: AwsClient, *, zones: Iterable[str] = ("a", "b", "c"), ipv6: bool = False
+        cls,
+        client: AwsClient,
+        *,
+        zones: Iterable[str] = ("a", "b", "c"),
+        cidr: str = RANGE,
+        ipv6: bool = False,
     ) -> Self:
         """Create a VPC for pattern 2: NAT, and subnets for load balancers in each zone."""
-        network = await cls.create(client, zones=zones, ipv6=ipv6)
+        network = await cls.create(client, zones=zones, cidr=cidr, ipv6=ipv6)
         await network.add_gateway()
         for zone in zones:
             await network.add_subnet("public", zone)
