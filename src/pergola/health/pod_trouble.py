@@ -18,6 +18,8 @@ class Cause(Enum):
     """A container cannot be created, usually because an object that it refers to is missing."""
     MEMORY = auto()
     """A container was killed because it exceeded its memory limit."""
+    COMMAND = auto()
+    """A container is created, but its command cannot be started."""
     CRASH = auto()
     NOT_READY = auto()
     """A container runs, but its probes fail, or it has not finished starting."""
@@ -52,7 +54,12 @@ _IMAGE: Final = frozenset(
 )
 _PREPARING: Final = frozenset({"ContainerCreating", "PodInitializing", ""})
 _CRASHED: Final = "CrashLoopBackOff"
-_OUT_OF_MEMORY: Final = "OOMKilled"
+_CAUSES: Final = {
+    "OOMKilled": Cause.MEMORY,
+    "StartError": Cause.COMMAND,
+    "ContainerCannotRun": Cause.COMMAND,
+}
+"""What the reason of an end says; any other is a crash."""
 
 
 def pod_trouble(pod: JsonObject) -> Trouble | None:
@@ -133,15 +140,18 @@ def _ended(container: JsonObject, ended: JsonObject, name: str, what: str) -> Tr
     signal = f"signal {ended['signal']}" if ended.get("signal") else f"exit code {code}"
     causes = [signal] if code is not None else []
     causes += [reason] if reason and reason != "Error" else []
-    causes += [f"restarted {restarts} times"] if restarts else []
+    if restarts:
+        causes.append("restarted once" if restarts == 1 else f"restarted {restarts} times")
     message = _text(ended, "message").strip()
     problem = f"{what} ({', '.join(causes)})" if causes else what
+    cause = _CAUSES.get(reason, Cause.CRASH)
+    has_log = cause is not Cause.COMMAND
     return Trouble(
-        Cause.MEMORY if reason == _OUT_OF_MEMORY else Cause.CRASH,
+        cause,
         f"{problem}: {message}" if message else problem,
         name,
-        has_log=True,
-        has_previous=bool(map_at(container, "state", "waiting")),
+        has_log=has_log,
+        has_previous=has_log and bool(map_at(container, "state", "waiting")),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.health.pod_trouble import Cause, pod_trouble
+from pergola.why.health.advice import about_pod
 
 
 def pod(*containers: JsonObject, init: tuple[JsonObject, ...] = (), **status: Any) -> JsonObject:
@@ -32,6 +33,13 @@ KILLED = waiting(
     "CrashLoopBackOff",
     lastState={"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
 )
+UNKNOWN: JsonObject = waiting(
+    "CrashLoopBackOff",
+    restartCount=1,
+    lastState={
+        "terminated": {"exitCode": 128, "reason": "StartError", "message": '"web": not found'}
+    },
+)
 ENDED: JsonObject = {"name": "app", "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}
 DONE: JsonObject = {"name": "setup", "state": {"terminated": {"exitCode": 0}}}
 UNREADY: JsonObject = {"name": "app", "ready": False, "started": True, "state": {"running": {}}}
@@ -51,9 +59,10 @@ UNSCHEDULED = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes 
         (pod(waiting("CreateContainerConfigError", "no x")), Cause.CONFIG, "ConfigError: no x"),
         (pod(CRASHED), Cause.CRASH, '"app" crashes (exit code 2, restarted 3 times)'),
         (pod(KILLED), Cause.MEMORY, "OOMKilled"),
+        (pod(UNKNOWN), Cause.COMMAND, 'StartError, restarted once): "web": not found'),
         (pod(ENDED), Cause.CRASH, '"app" ended (exit code 1)'),
         (pod(UNREADY), Cause.NOT_READY, 'container "app" runs but is not ready'),
-        (pod(RESTARTED), Cause.NOT_READY, "its last run ended (signal 9, restarted 1 times)"),
+        (pod(RESTARTED), Cause.NOT_READY, "its last run ended (signal 9, restarted once)"),
         (pod(waiting("ContainerCreating")), Cause.CREATING, "is being created"),
         (pod(), Cause.CREATING, "phase is Pending"),
         (pod(READY, init=(ENDED,)), Cause.CRASH, 'init container "app" ended'),
@@ -82,6 +91,13 @@ def test_the_log_of_a_crashed_run_is_preferred() -> None:
     assert (crashed.has_log, crashed.has_previous) == (True, True)
     assert ended is not None
     assert (ended.has_log, ended.has_previous) == (True, False)
+
+
+def test_a_command_that_cannot_be_started_has_no_log() -> None:
+    trouble = pod_trouble(pod(UNKNOWN))
+    assert trouble is not None
+    assert (trouble.has_log, trouble.has_previous) == (False, False)
+    assert about_pod(pod(UNKNOWN), trouble).startswith('correct the command of container "app"')
 
 
 def test_a_ready_or_completed_pod_has_no_problem() -> None:

@@ -26,6 +26,8 @@ def about_pod(pod: JsonObject, trouble: Trouble) -> str:
             return "create or correct what the message names; the kubelet retries by itself"
         case Cause.MEMORY:
             return f'give container "{container}" more memory, or find out why it needs so much'
+        case Cause.COMMAND:
+            return f'correct the command of container "{container}", or name an image that has it'
         case Cause.CRASH:
             return f"read why it ends: {logs}{' --previous' if trouble.has_previous else ''}"
         case Cause.NOT_READY:
