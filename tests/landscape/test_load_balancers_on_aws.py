@@ -49,7 +49,7 @@ async def test_a_service_gets_an_address_in_the_subnets_of_the_user(
         network = await Network.complete(account, zones="ab", cidr=_NODES)
         config = network.config(group=await network.security_group())
         config["networks"]["vpc"]["cidr"] = None  # removes that of the example
-        before = await everything(account)
+        before = await settled(account)
         machines = pool("one", minimum=2, maximum=2, zones=[*ZONES[:2]])
         shoot = await create_shoot_with_machines(
             landscape, account, seed, "balanced", machines, infrastructure=config
@@ -80,6 +80,14 @@ async def test_a_service_gets_an_address_in_the_subnets_of_the_user(
 def ingress(service: JsonObject) -> list[JsonObject]:
     """Return the addresses of a Service."""
     return maps_at(map_at(service, "status", "loadBalancer"), "ingress")
+
+
+async def settled(account: AwsClient) -> dict[str, JsonObject]:
+    """Return everything in an account once nothing of it is being created."""
+    found = await everything(account)
+    while any(each.get("State") == "pending" for each in found.values()):
+        found = await everything(account)
+    return found
 
 
 async def balancers(account: AwsClient) -> list[JsonObject]:
