@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from bench.admission_servers import CONNECTIONS, NOTHING, SERVERS, endpoints
-from bench.managed_resources import Process
+from bench.processes import Process
 from bench.tables import show
 from pergola.admission.http import Endpoint
 from pergola.api.objects import JsonObject

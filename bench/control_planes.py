@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
-from bench.managed_resources import Process, environment
+from bench.processes import Process, environment
 from bench.tables import show
 from bench.workers import Cost
 from conformance.strategies.aws_control_planes import BASE, KEYS

@@ -21,7 +21,7 @@ from typing import Final
 
 import aiohttp
 
-from bench.managed_resources import megabytes
+from bench.processes import megabytes
 from bench.tables import show
 from pergola import sandbox
 from pergola.api.kinds import NAMESPACE

@@ -30,7 +30,7 @@ import orjson
 import uvloop
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.managed_resources import Process
+from bench.processes import Process
 from bench.tables import show
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_config import configuration_from

@@ -13,66 +13,31 @@ takes to send the same writes, and a bare client to create the same objects, in 
 
 import argparse
 import asyncio
-import os
 import re
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
-
-import orjson
 
 from bench import restart
+from bench.processes import Process, Program, installed, resource_manager
 from bench.tables import show
 from bench.watching import watches
-from pergola import sandbox
-from pergola.api.kinds import CONFIG_MAP, SECRET
-from pergola.api.objects import JsonObject, Key
+from bench.writes import NAMESPACE, NO_EFFORT, Effort, bare, fill, opened, same_writes
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
 from pergola.kube.watch import watch
 from pergola.resource_manager.source import keep_resource
 from pergola.runtime.caching.cache import Cache
 from pergola.testing.crds import install_crds
 from pergola.testing.world import is_applied, is_ready
 
-NAMESPACE = "bench"
 PATIENCE = 600.0
-_NAMESPACE_OBJECT: JsonObject = {
-    "apiVersion": "v1",
-    "kind": "Namespace",
-    "metadata": {"name": NAMESPACE},
-}
-_IN_FLIGHT = 16
-OWN = (str(Path(sys.executable).parent / "pergola"), "resource-manager")
-"""The command of Pergola's resource manager."""
-
-
-class Effort(NamedTuple):
-    """What a client needs to send the writes of a run: seconds, and CPU seconds of the client."""
-
-    seconds: float = 0.0
-    cpu: float = 0.0
-
-
-NO_EFFORT = Effort()
 
 
 @dataclass
@@ -133,176 +98,6 @@ class Figures:
         ]
 
 
-def objects(number: int) -> list[JsonObject]:
-    """Return the ten objects of one ManagedResource."""
-    name = f"app-{number:04}"
-
-    def named(api: str, kind: str, suffix: str = "", **content: object) -> JsonObject:
-        metadata = {"name": f"{name}{suffix}", "namespace": NAMESPACE}
-        return {"apiVersion": api, "kind": kind, "metadata": metadata, **content}
-
-    def deployment(suffix: str) -> JsonObject:
-        labels = {"app": f"{name}{suffix}"}
-        container = {
-            "name": "app",
-            "image": "registry.example/app:1.0.0",
-            "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
-        }
-        return named(
-            "apps/v1",
-            "Deployment",
-            suffix,
-            spec={
-                "replicas": 0,
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-            },
-        )
-
-    rbac = "rbac.authorization.k8s.io"
-    return [
-        *(named("v1", "ConfigMap", f"-{n}", data={"key": f"value-{number}-{n}"}) for n in range(3)),
-        named("v1", "ServiceAccount", automountServiceAccountToken=False),
-        named(
-            f"{rbac}/v1",
-            "Role",
-            rules=[{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}],
-        ),
-        named(
-            f"{rbac}/v1",
-            "RoleBinding",
-            roleRef={"apiGroup": rbac, "kind": "Role", "name": name},
-            subjects=[{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
-        ),
-        named("v1", "Service", spec={"selector": {"app": name}, "ports": [{"port": 80}]}),
-        deployment("-a"),
-        deployment("-b"),
-        named(
-            "policy/v1",
-            "PodDisruptionBudget",
-            spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
-        ),
-    ]
-
-
-async def fill(client: Client, count: int, size: int = 10) -> None:
-    """Create the namespace, the Secrets and the ManagedResources with `size` objects each."""
-    await client.create(_NAMESPACE_OBJECT)
-    limit = asyncio.Semaphore(_IN_FLIGHT)
-
-    async def one(number: int) -> None:
-        metadata = {"name": f"mr-{number:04}", "namespace": NAMESPACE}
-        text = "\n".join(orjson.dumps(obj).decode() for obj in objects(number)[:size])
-        async with limit:
-            await client.create(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Secret",
-                    "metadata": metadata,
-                    "stringData": {"objects.json": text},
-                }
-            )
-            await client.create(
-                {
-                    "apiVersion": MANAGED_RESOURCE.api_version,
-                    "kind": MANAGED_RESOURCE.kind,
-                    "metadata": metadata,
-                    "spec": {"secretRefs": [{"name": metadata["name"]}]},
-                }
-            )
-
-    async with asyncio.TaskGroup() as group:
-        for number in range(count):
-            group.create_task(one(number))
-
-
-async def bare(count: int) -> Effort:
-    """Return what a client needs that creates the objects, and nothing else."""
-    async with _sandbox("bare") as (_, client):
-        await client.create(_NAMESPACE_OBJECT)
-        found = [obj for number in range(count) for obj in objects(number)]
-        return await _effort(map(client.create, found))
-
-
-async def same_writes(count: int) -> Effort:
-    """Return what a client needs that sends the writes of a resource manager, in their order.
-
-    They are 14 for each ManagedResource of ten objects: its finalizer and that of its Secret, the
-    objects, and its status, twice. They do not depend on each other, except for this order.
-    """
-    async with _sandbox("same") as (_, client):
-        await install_crds(client)
-        await fill(client, count)
-        limit = asyncio.Semaphore(_IN_FLIGHT)
-
-        async def send(write: Awaitable[object]) -> None:
-            async with limit:
-                await write
-
-        async def one(number: int) -> None:
-            key, found = Key(NAMESPACE, f"mr-{number:04}"), objects(number)
-            finalizer: JsonObject = {"metadata": {"finalizers": ["bench.example/resource"]}}
-            await send(client.patch(MANAGED_RESOURCE, key, finalizer))
-            await send(client.patch(SECRET, key, finalizer))
-            async with asyncio.TaskGroup() as group:
-                for obj in found:
-                    group.create_task(send(client.create(obj)))
-            for status in ("Unknown", "True"):
-                patch: JsonObject = {"status": _status(found, status)}
-                await send(client.patch(MANAGED_RESOURCE, key, patch, subresource="status"))
-
-        return await _effort(map(one, range(count)), limit=count)
-
-
-def _status(applied: list[JsonObject], healthy: str) -> JsonObject:
-    """Return a status of the size that a resource manager writes."""
-    at = "2026-01-01T00:00:00Z"
-    conditions = [
-        {
-            "type": name,
-            "status": status,
-            "reason": name,
-            "message": "All resources are in this state.",
-            "lastTransitionTime": at,
-            "lastUpdateTime": at,
-        }
-        for name, status in (
-            *(("ResourcesApplied", "True"), ("ResourcesHealthy", healthy)),
-            ("ResourcesProgressing", "False"),
-        )
-    ]
-    resources = [
-        {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **obj["metadata"]} for obj in applied
-    ]
-    return {"observedGeneration": 1, "conditions": conditions, "resources": resources}
-
-
-async def _effort(tasks: Iterable[Coroutine[object, object, object]], limit: int = 0) -> Effort:
-    """Run tasks, so many of them at the same time, and measure them."""
-    turns = asyncio.Semaphore(limit or _IN_FLIGHT)
-
-    async def one(task: Coroutine[object, object, object]) -> None:
-        async with turns:
-            await task
-
-    began, cpu = time.monotonic(), time.process_time()
-    async with asyncio.TaskGroup() as group:
-        for task in tasks:
-            group.create_task(one(task))
-    return Effort(time.monotonic() - began, time.process_time() - cpu)
-
-
-@asynccontextmanager
-async def _sandbox(name: str) -> AsyncIterator[tuple[sandbox.Sandbox, Client]]:
-    """Run a sandbox while the block runs; yield it, and a client."""
-    started = await sandbox.start(f"{name}-{os.getpid()}", progress=lambda _: None)
-    try:
-        async with Client.connect(load(started.kubeconfig)) as client:
-            yield started, client
-    finally:
-        await started.stop()
-
-
 async def requests(client: Client) -> tuple[int, int]:
     """Return the requests that the API server counted, and the status writes of ManagedResources.
 
@@ -322,119 +117,10 @@ async def requests(client: Client) -> tuple[int, int]:
     return total, status_writes
 
 
-def cpu_seconds(pid: int) -> float:
-    """Return the user and system seconds of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def megabytes(pid: int, field: str) -> float:
-    """Return a size from the status of a process, such as `VmHWM`; 0 without it."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(rf"{field}:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else 0.0
-
-
-class Process:
-    """The process of the resource manager."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]", log: Path | None = None) -> None:
-        self._process = process
-        self._log = log
-
-    @property
-    def cpu(self) -> float:
-        """The user and system seconds so far."""
-        return cpu_seconds(self._process.pid)
-
-    @property
-    def peak_megabytes(self) -> float:
-        """The largest resident size so far."""
-        found = megabytes(self._process.pid, "VmHWM")
-        assert found
-        return found
-
-    def check(self) -> None:
-        """Fail if the process ended."""
-        if self._process.poll() is not None:
-            log = self._log.read_text() if self._log else ""
-            raise SystemExit(f"{log}the process ended with {self._process.returncode}")
-
-
-class Program(NamedTuple):
-    """A resource manager to measure.
-
-    Attributes:
-        command: The command, to which `--config FILE` is appended.
-        settings: The configuration, apart from the connections.
-        limits: The limits of requests in both connections.
-    """
-
-    command: tuple[str, ...]
-    settings: Mapping[str, object]
-    limits: Mapping[str, object]
-
-
-def installed() -> Program:
-    """Return `pergola resource-manager` with its defaults, as in an installation."""
-    ports = {"healthProbes": {"port": 0}, "metrics": {"port": 0}}
-    program = Program(OWN, {"server": ports}, {})
-    start_in_vain(program.command)
-    return program
-
-
-def start_in_vain(command: Sequence[str]) -> float:
-    """Return the CPU seconds of a start that ends at a missing configuration.
-
-    The first start compiles Pergola's modules, as in an image.
-    """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ended = subprocess.run(
-        [*command, "--config", os.devnull],
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    assert ended.returncode
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def environment() -> dict[str, str]:
-    """Return the environment without the variables that prevent compiled modules."""
-    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-
-
-@contextmanager
-def resource_manager(program: Program, kubeconfig: Path, folder: Path) -> Iterator[Process]:
-    """Run a resource manager whose source and target are the same cluster."""
-    connection = {"kubeconfig": str(kubeconfig), **program.limits}
-    config = {
-        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
-        "kind": "ResourceManagerConfiguration",
-        "sourceClientConnection": connection,
-        "targetClientConnection": connection,
-        "leaderElection": {"leaderElect": False},
-        "logLevel": "error",
-    }
-    path = folder / "config.json"
-    path.write_bytes(orjson.dumps({**config, **program.settings}))
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*program.command, "--config", str(path)], env=environment(), stdout=log, stderr=log
-        )
-    try:
-        yield Process(process, folder / "log")
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
 async def run(program: Program, count: int, *, quiet: float, edits: int, until: float) -> Figures:
     """Measure one run of a program with `count` ManagedResources."""
     figures = Figures(count)
-    async with _sandbox("bench") as (started, client):
+    async with opened("bench") as (started, client):
         await install_crds(client)
         await fill(client, count)
         with tempfile.TemporaryDirectory() as folder:

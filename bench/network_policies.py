@@ -27,7 +27,8 @@ from typing import Final
 import orjson
 import uvloop
 
-from bench.managed_resources import PATIENCE, Process
+from bench.managed_resources import PATIENCE
+from bench.processes import Process
 from bench.tables import show
 from bench.watching import another_watch, watches
 from pergola import sandbox

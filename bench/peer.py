@@ -19,8 +19,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.managed_resources import Figures, Program, bare, installed, run
+from bench.managed_resources import Figures, run
+from bench.processes import Program, installed
 from bench.tables import show
+from bench.writes import bare
 from pergola.pki import Authority
 from pergola.sandbox import binaries
 from pergola.sandbox.on_demand import GARDENER_RESOURCE_MANAGER, ORIGINAL_RESOURCE_MANAGER

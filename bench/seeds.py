@@ -21,7 +21,7 @@ from typing import Final
 
 import uvloop
 
-from bench.managed_resources import OWN, cpu_seconds, megabytes, start_in_vain
+from bench.processes import OWN, cpu_seconds, megabytes, start_in_vain
 from bench.tables import show
 from pergola.runtime.logging import configure
 from pergola.sandbox import binaries

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from bench import shards_run
-from bench.managed_resources import objects
 from bench.tables import Rows, show
+from bench.writes import objects
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.target.observed import Observed, keeper

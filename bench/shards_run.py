@@ -18,16 +18,10 @@ from typing import Final, NamedTuple
 import aiohttp
 import orjson
 
-from bench.managed_resources import (
-    NAMESPACE,
-    PATIENCE,
-    Process,
-    Program,
-    fill,
-    installed,
-    resource_manager,
-)
+from bench.managed_resources import PATIENCE
+from bench.processes import Process, Program, installed, resource_manager
 from bench.tables import Rows
+from bench.writes import NAMESPACE, fill
 from pergola import sandbox
 from pergola.api.kinds import LEASE
 from pergola.api.objects import labels_of
