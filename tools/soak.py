@@ -2,7 +2,7 @@
 
 `make test` leaves out every test with the marker `soak("PART")`; a part of the soak runs these, and
 the tests with the marker `thorough("PART")` with more cases than `make test`. CI runs one part with
-each change, of at most a quarter of an hour, or one test of a longer part. The hash of the commit
+each change, of at most a quarter of an hour, or a portion of a longer part. The hash of the commit
 chooses them, so a commit always gets the same.
 """
 
@@ -64,7 +64,7 @@ class Part:
         programs: the programs that must be built before.
         node: whether it needs a real node.
         jobs: the number of pytest's workers.
-        is_long: whether its tests take longer together than CI has; CI runs one of them.
+        portion: how many of its tests CI runs, if it has no time for all; 0 for all.
     """
 
     about: str
@@ -73,7 +73,7 @@ class Part:
     programs: tuple[str, ...] = ()
     node: bool = False
     jobs: int = 3
-    is_long: bool = False
+    portion: int = 0
 
     def obstacle(self) -> str | None:
         """Return why the part cannot run on this machine as it is, or None."""
@@ -124,7 +124,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
                 "integration/process",
             ),
         ),
-        "fuzz": Part("properties and fuzzing with a thousand examples each", ("unit",)),
+        "fuzz": Part("properties and fuzzing with a thousand examples each", ("unit",), portion=45),
         "gardens": Part(
             "whole Gardens: a move, a rotation, Seeds and extensions",
             _OPERATOR,
@@ -141,7 +141,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             "the unit tests on newer interpreters",
             ("integration/process",),
             jobs=1,
-            is_long=True,
+            portion=1,
         ),
         "kills": Part(
             "a Garden whose operator is killed after each task", _OPERATOR, images=_GARDEN, jobs=1
@@ -161,7 +161,7 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
                 PREVIOUS_GARDENLET_CHART,
             ),
             jobs=1,
-            is_long=True,
+            portion=1,
         ),
         "landscape-node": Part(
             "a landscape whose Seed has a real node",
@@ -272,16 +272,17 @@ def run(name: str, tests: Sequence[str] = ()) -> int:
 
 
 def run_of_commit(commit: str) -> int:
-    """Run the part of a commit, or one test of a long part; return the exit code of pytest."""
+    """Run the part of a commit, or a portion of it; return the exit code of pytest."""
     name = of_commit(commit)
     part = PARTS[name]
     if obstacle := part.obstacle():
         print(f"soak {name}: skipped: {obstacle}", flush=True)
         return 0
-    if not part.is_long:
+    if not part.portion:
         return run(name)
     found = cases_of(name)
-    return run(name, [found[int(commit, 16) // len(PARTS) % len(found)]])
+    first = int(commit, 16) // len(PARTS) % len(found)
+    return run(name, (found[first:] + found[:first])[: part.portion])
 
 
 def cases_of(name: str) -> list[str]:

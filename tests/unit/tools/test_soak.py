@@ -41,7 +41,9 @@ def test_a_part_without_requirements_runs_everywhere() -> None:
     assert Part("a part", ()).obstacle() is None
 
 
-def test_a_commit_of_a_long_part_gets_one_of_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_of_a_long_part_gets_a_portion_of_its_tests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The time of CI does not suffice for all of them."""
     given: list[tuple[str, Sequence[str]]] = []
 
@@ -49,15 +51,15 @@ def test_a_commit_of_a_long_part_gets_one_of_its_tests(monkeypatch: pytest.Monke
         given.append((name, tests))
         return 0
 
+    parts = {"long": Part("a part", (), portion=2), "short": Part("a part", ())}
+    monkeypatch.setattr(soak, "PARTS", parts)
     monkeypatch.setattr(soak, "run", run)
-    monkeypatch.setattr(soak, "cases_of", lambda name: [f"{name}::{n}" for n in range(3)])
-    monkeypatch.setattr(Part, "obstacle", lambda self: None)
-    for number in range(3 * len(PARTS)):
+    monkeypatch.setattr(soak, "cases_of", lambda _: ["a", "b", "c"])
+    for number in range(6):
         assert soak.run_of_commit(f"{number:040x}") == 0
-    for name, part in PARTS.items():
-        found = [tests for each, tests in given if each == name]
-        one_each = [[f"{name}::{n}"] for n in range(3)]
-        assert found == (one_each if part.is_long else [()] * 3)
+    portions = [tests for name, tests in given if name == "long"]
+    assert portions == [["a", "b"], ["b", "c"], ["c", "a"]]
+    assert [tests for name, tests in given if name == "short"] == [()] * 3
 
 
 def test_the_cases_of_a_part_are_found() -> None:
