@@ -289,8 +289,10 @@ def cases_of(name: str) -> list[str]:
     """Return the ids of the tests of a part, in order."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--soak", name]
     listed = subprocess.run(
-        [*command, *PARTS[name].tests], check=True, cwd=ROOT, capture_output=True, text=True
+        [*command, *PARTS[name].tests], check=False, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
+    if listed.returncode:
+        raise SystemExit(listed.stdout)
     return sorted(line for line in listed.stdout.splitlines() if "::" in line)
 
 

@@ -27,6 +27,7 @@ async def test_its_user_reaches_it_and_all_that_pergola_applied_is_healthy(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
     async with landscape.client_of(shoot, seed) as client:
+        await client.create(_mine("of-user"))
         assert len(await client.list(NAMESPACE)) > 3
     assert seed.refused() == []
 
@@ -95,8 +96,8 @@ async def hibernate(landscape: World, key: Key, *, enabled: bool) -> None:
     assert bool(map_at(found, "status").get("hibernated")) == enabled
 
 
-def _mine() -> JsonObject:
-    return manifest("v1", "ConfigMap", "mine", namespace="default", data={"a": "b"})
+def _mine(name: str = _MINE.name) -> JsonObject:
+    return manifest("v1", "ConfigMap", name, namespace=_MINE.namespace, data={"a": "b"})
 
 
 def phases(shoot: JsonObject) -> dict[str, str]:

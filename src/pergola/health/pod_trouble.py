@@ -59,7 +59,7 @@ _CAUSES: Final = {
     "StartError": Cause.COMMAND,
     "ContainerCannotRun": Cause.COMMAND,
 }
-"""What the reason of an end says; any other is a crash."""
+"""Causes by the reason for which a container ended; for any other reason, it crashed."""
 
 
 def pod_trouble(pod: JsonObject) -> Trouble | None:

@@ -124,7 +124,7 @@ async def _webhooks(
 
     A process that serves none does not import them.
     """
-    if not config.webhooks.is_any_enabled:
+    if not any(each.enabled for each in config.webhooks.switches):
         return None
     from pergola.resource_manager.serving import WebhookServing
     from pergola.resource_manager.webhooks.facts.environment import serves_hvpas, version_of

@@ -17,6 +17,7 @@ from pergola.secrets_manager.managed import (
     ADOPTED_FOR,
     CA_CHECKSUM,
     CONFIG_CHECKSUM,
+    INITIATED,
     USE_DATA_FOR,
     ManagedSecret,
 )
@@ -38,8 +39,7 @@ def adopted_secret(
     config: SecretConfig,
     signer: Authority | None,
     same_name: Sequence[ManagedSecret],
-    initiated: str,
-    checksum: str,
+    labels: Mapping[str, str],
 ) -> ManagedSecret | None:
     """Return another implementation's Secret that holds the data of a config, or None.
 
@@ -48,13 +48,12 @@ def adopted_secret(
 
     Args:
         same_name: Managed Secrets of the config.
-        initiated: The rotation that the data must belong to.
-        checksum: Ours, of the config.
+        labels: As of a Secret of ours: the rotation must be the same.
 
     Raises:
         SecretsManagerError: The data is unusable, and replacing it would break clients.
     """
-    foreign = [s for s in same_name if s.is_foreign and s.initiated == initiated]
+    foreign = [s for s in same_name if s.is_foreign and s.initiated == labels[INITIATED]]
     if not foreign:
         return None
     newest = max(foreign, key=lambda secret: secret.age_rank)
@@ -63,7 +62,7 @@ def adopted_secret(
     if not problem:
         if known is None:
             log.info("secret adopted", name=config.name, source=newest.object_name)
-        return newest if known in (None, checksum) else None
+        return newest if known in (None, labels[CONFIG_CHECKSUM]) else None
     if config.is_replaceable:
         return None
     raise SecretsManagerError(
@@ -78,18 +77,15 @@ def adopted_bundle(same_name: Sequence[ManagedSecret], data: SecretData) -> Mana
     return max(found, key=lambda secret: secret.age_rank, default=None)
 
 
-def labels_of_adopted(
-    secret: ManagedSecret, labels: Mapping[str, str], checksum: str
-) -> dict[str, str]:
+def labels_of_adopted(secret: ManagedSecret, labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels of an adopted Secret: the checksums stay those of its implementation.
 
     Args:
         labels: As of a Secret of ours.
-        checksum: Ours, of the config.
     """
     theirs = {name: value for name, value in secret.labels.items() if name in _CHECKSUMS}
     ours = {name: value for name, value in labels.items() if name not in _CHECKSUMS}
-    return {**ours, **theirs, ADOPTED_FOR: checksum}
+    return {**ours, **theirs, ADOPTED_FOR: labels[CONFIG_CHECKSUM]}
 
 
 def labelled_data(

@@ -253,20 +253,29 @@ class SecretsManager:
         if secret is not None and config.is_replaceable and _is_damaged(config, secret):
             await self._store.discard(secret)
             secret = None
+        if secret is None:
+            secret, labels = await self._adopt_or_create(config, options, signer, labels, name)
+        return await self._store.keep(secret, {**labels, **self._lifetime(config, secret, options)})
+
+    async def _adopt_or_create(
+        self,
+        config: SecretConfig,
+        options: Options,
+        signer: ManagedSecret | None,
+        labels: Mapping[str, str],
+        name: str,
+    ) -> tuple[ManagedSecret, Mapping[str, str]]:
+        """Return the Secret to use in place of a missing one, and the labels that it has then."""
         authority = None if signer is None else authority_of(signer)
         same_name = self._store.named(config.name)
-        own = labels[CONFIG_CHECKSUM]
-        if secret is None:
-            secret = adopted_secret(config, authority, same_name, labels[INITIATED], own)
-            if secret is not None:
-                labels = labels_of_adopted(secret, labels, own)
-        if secret is None:
-            sources = [] if same_name else await labelled_sources(self._store, config.name)
-            data = labelled_data(config, authority, sources)
-            if data is None:
-                data = await self._new_data(config, options, authority, name)
-            secret = await self._store.create(name, labels, data)
-        return await self._store.keep(secret, {**labels, **self._lifetime(config, secret, options)})
+        adopted = adopted_secret(config, authority, same_name, labels)
+        if adopted is not None:
+            return adopted, labels_of_adopted(adopted, labels)
+        sources = [] if same_name else await labelled_sources(self._store, config.name)
+        data = labelled_data(config, authority, sources)
+        if data is None:
+            data = await self._new_data(config, options, authority, name)
+        return await self._store.create(name, labels, data), labels
 
     async def _new_data(
         self, config: SecretConfig, options: Options, authority: Authority | None, name: str
@@ -322,7 +331,7 @@ class SecretsManager:
         others = [
             secret
             for secret in self._store.named(current.name)
-            if secret.object_name != current.object_name and not _is_adopted(secret, current)
+            if secret.object_name != current.object_name
         ]
         if not others:
             return None
@@ -337,21 +346,20 @@ class SecretsManager:
         if old is not None and not self._has_expired(config, old):
             secrets.append(old)
         content = b"".join(config.bundled(secret.data) for secret in secrets)
-        name, own = f"{config.name}{_BUNDLE}", checksum(content)
+        name = f"{config.name}{_BUNDLE}"
         labels = {
             NAME: name,
             MANAGED_BY: MANAGER,
             IDENTITY: self._store.identity,
             BUNDLE_FOR: config.name,
-            CONFIG_CHECKSUM: own,
+            CONFIG_CHECKSUM: checksum(content),
             INITIATED: "",
         }
-        key, data = object_name(name, own, "", ""), {config.bundle_key: content}
+        key = object_name(name, labels[CONFIG_CHECKSUM], "", "")
+        data = {config.bundle_key: content}
         secret = self._store.secrets.get(key)
-        if secret is None:
-            secret = adopted_bundle(self._store.named(name), data)
-            if secret is not None:
-                labels = labels_of_adopted(secret, labels, own)
+        if secret is None and (adopted := adopted_bundle(self._store.named(name), data)):
+            secret, labels = adopted, labels_of_adopted(adopted, labels)
         if secret is None:
             secret = await self._store.create(key, labels, data)
         issued = secret.labels.get(ISSUED_AT) or str(int(self._clock.now().timestamp()))
@@ -370,11 +378,6 @@ def _fingerprint(config: SecretConfig, options: Options) -> JsonObject:
     if config.is_signed and options.validity is not None:
         found["validity"] = options.validity.total_seconds()
     return found
-
-
-def _is_adopted(secret: ManagedSecret, current: ManagedSecret) -> bool:
-    """Return whether the current Secret has the data of another implementation's Secret."""
-    return secret.is_foreign and secret.data == current.data
 
 
 def _is_damaged(config: SecretConfig, secret: ManagedSecret) -> bool:

@@ -448,6 +448,27 @@ async def test_a_landscape_of_the_original_keeps_its_secrets(landscape: Landscap
     assert {uid_of(each): checksums(each) for each in await landscape.secrets()} == before
 
 
+async def test_a_renewed_secret_of_the_original_with_the_same_data_is_kept(
+    landscape: Landscape,
+) -> None:
+    """Pods still mount it, as they mount an old Secret of ours."""
+    config, options = Kubeconfig("kubeconfig", b"{}"), replace(KEEP, validity=30 * DAY)
+    await landscape.create_of_original("kubeconfig", "0", {"kubeconfig": b"{}"})
+    first = await (await landscape.manager()).generate(config, options)
+    assert first.object_name == "kubeconfig-0"
+    landscape.clock.set(NOW + 25 * DAY)
+
+    manager = await landscape.manager()
+    second = await manager.generate(config, options)
+
+    assert second.object_name != first.object_name
+    assert second.data == first.data
+    assert await manager.cleanup() == []
+    old = manager.old("kubeconfig")
+    assert old is not None
+    assert old.object_name == "kubeconfig-0"
+
+
 async def test_a_secret_of_the_original_is_replaced_when_its_config_changes(
     landscape: Landscape,
 ) -> None:

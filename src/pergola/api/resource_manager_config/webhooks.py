@@ -116,7 +116,6 @@ class Webhooks(Value):
     """Lets vertical pod autoscalers resize pods in place."""
 
     @property
-    def is_any_enabled(self) -> bool:
-        """Whether there is anything to serve."""
-        switches: list[Switch] = [getattr(self, name) for name in self.__struct_fields__]
-        return any(switch.enabled for switch in switches)
+    def switches(self) -> list[Switch]:
+        """The settings of all webhooks."""
+        return [getattr(self, name) for name in self.__struct_fields__]

@@ -67,8 +67,7 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 def everything() -> Webhooks:
     """Return settings that enable all webhooks that work without settings of their own."""
     settings = Webhooks()
-    for name in settings.__struct_fields__:
-        switch: Switch = getattr(settings, name)
+    for switch in settings.switches:
         switch.enabled = True
     settings.kubernetes_service_host.enabled = False  # requires a host
     return settings

@@ -27,7 +27,7 @@ def about_pod(pod: JsonObject, trouble: Trouble) -> str:
         case Cause.MEMORY:
             return f'give container "{container}" more memory, or find out why it needs so much'
         case Cause.COMMAND:
-            return f'correct the command of container "{container}", or name an image that has it'
+            return f'correct the command of container "{container}", or what the message names'
         case Cause.CRASH:
             return f"read why it ends: {logs}{' --previous' if trouble.has_previous else ''}"
         case Cause.NOT_READY:

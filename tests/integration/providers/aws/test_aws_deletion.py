@@ -77,7 +77,7 @@ async def in_user_provided_subnets(
 async def planned(cluster: Flows) -> dict[str, Note]:
     """Return the plan of a deletion."""
     state = State(cluster.saved)
-    snapshot = await observe(cluster.client, cluster.desired, state)
+    snapshot = await observe(cluster.client, cluster.desired, state, for_deletion=True)
     work = Work(aws=cluster.client, desired=cluster.desired, state=state, snapshot=snapshot)
     return foresee(delete_steps(cluster.desired, state), work)
 

@@ -108,6 +108,22 @@ async def test_a_managed_network_takes_fourteen_reads(aws: CorrectedAws, client:
     assert found.addresses == {}
 
 
+async def test_a_deletion_does_not_read_the_attributes_of_the_vpc(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.create(client)
+    await network.tag(network.id, **OURS)
+    aws.taken()
+
+    for state in (State({"VPC": network.id}), State()):
+        wanted = desired(managed_config(REGION))
+        found = await observe(client, wanted, state, for_deletion=True)
+        assert found.vpc is not None
+        assert found.vpc_attributes == {}
+
+    assert "ec2 DescribeVpcAttribute" not in aws.taken()
+
+
 async def test_a_vpc_missing_in_the_state_is_found_by_its_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
