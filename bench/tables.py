@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import re
-import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from pergola.sandbox.module import SANDBOX
 from pergola.sandbox.on_demand import GARDENER
 
 Rows = list[tuple[str, ...]]
-_NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
+NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _SHOWN: "list[Table]" = []
 
 
@@ -65,33 +64,49 @@ def medians(tables: Sequence[Table]) -> tuple[Rows, tuple[str, ...]]:
 
 def _median(cells: Sequence[str]) -> str:
     """Return the cell with the median number, and the lowest and highest number if they differ."""
-    numbers = [_number(cell) for cell in cells]
-    if len(set(cells)) == 1 or None in numbers:
+    if len(set(cells)) == 1 or any(number(cell) is None for cell in cells):
         return cells[0]
-    found = sorted(zip((number for number in numbers if number is not None), cells, strict=True))
-    middle = statistics.median_low([number for number, _ in found])
-    cell = next(cell for number, cell in found if number == middle)
-    low, high = (_NUMBER.search(found[n][1]) for n in (0, -1))
-    assert low is not None
-    assert high is not None
-    return f"{cell} ({low[0]} to {high[0]})"
+    ordered = sorted(cells, key=lambda cell: number(cell) or 0)
+    low, high = (NUMBER.findall(cell)[0] for cell in (ordered[0], ordered[-1]))
+    return f"{ordered[(len(cells) - 1) // 2]} ({low} to {high})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run of a benchmark.
+
+    Attributes:
+        date: As in "2026-01-31".
+        commit: Abbreviated; "with changes" if the sources had some.
+        machine: In words.
+        times: How often it was measured; the tables have medians if it was more than once.
+    """
+
+    date: str
+    commit: str
+    machine: str
+    python: str
+    kubernetes: str
+    gardener: str
+    times: int
+    tables: Sequence[Table]
 
 
 def save(file: Path, times: int) -> None:
-    """Write all tables that were shown, with what describes the run."""
+    """Write all tables that were shown, with a description of the run."""
     commit = _output("git", "rev-parse", "--short=8", "HEAD")
     changed = _output("git", "status", "--porcelain", "--", "../src", "*.py")
-    run = {
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "commit": f"{commit} with changes" if changed else commit,
-        "machine": machine(),
-        "python": platform.python_version(),
-        "kubernetes": SANDBOX.version,
-        "gardener": GARDENER.version,
-        "times": times,
-        "tables": [asdict(table) for table in _SHOWN],
-    }
-    file.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n")
+    run = Run(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        commit=f"{commit} with changes" if changed else commit,
+        machine=machine(),
+        python=platform.python_version(),
+        kubernetes=SANDBOX.version,
+        gardener=GARDENER.version,
+        times=times,
+        tables=_SHOWN,
+    )
+    file.write_text(json.dumps(asdict(run), indent=1, ensure_ascii=False) + "\n")
 
 
 def machine() -> str:
@@ -100,14 +115,15 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory"
 
 
-def read(file: Path) -> list[Table]:
-    """Return the tables of a saved run."""
-    return [Table(**table) for table in json.loads(file.read_text())["tables"]]
+def read(file: Path) -> Run:
+    """Return a saved run."""
+    found = json.loads(file.read_text())
+    return Run(**{**found, "tables": [Table(**table) for table in found["tables"]]})
 
 
 def compare(file: Path) -> None:
     """Print the differences from the figures in a file."""
-    rows = [*_changes(dict(cell for table in read(file) for cell in table.cells()))]
+    rows = [*_changes(dict(cell for table in read(file).tables for cell in table.cells()))]
     if rows:
         _print(rows, ("figure", "before", "now", "now / before"))
     else:
@@ -119,13 +135,14 @@ def _changes(earlier: dict[str, str]) -> Iterator[tuple[str, ...]]:
         before = earlier.get(name)
         if before is None or before == cell:
             continue
-        old, new = _number(before), _number(cell)
+        old, new = number(before), number(cell)
         ratio = f"{new / old:.2f}" if old and new is not None else "-"
         yield name, before, cell, ratio
 
 
-def _number(cell: str) -> float | None:
-    found = _NUMBER.search(cell)
+def number(cell: str) -> float | None:
+    """Return the first number of a cell, or None."""
+    found = NUMBER.search(cell)
     return float(found[0].replace(",", "")) if found else None
 
 

@@ -27,7 +27,7 @@ _IN_FLIGHT = 16
 
 
 class Effort(NamedTuple):
-    """What a client needs to send the writes of a run: seconds, and CPU seconds of the client."""
+    """The cost of sending the writes of a run: seconds, and CPU seconds of the client."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -120,7 +120,7 @@ async def fill(client: Client, count: int, size: int = 10) -> None:
 
 
 async def bare(count: int) -> Effort:
-    """Return what a client needs that creates the objects, and nothing else."""
+    """Return the cost for a client that creates the objects, and nothing else."""
     async with opened("bare") as (_, client):
         await client.create(_NAMESPACE_OBJECT)
         found = [obj for number in range(count) for obj in objects(number)]
@@ -128,7 +128,7 @@ async def bare(count: int) -> Effort:
 
 
 async def same_writes(count: int) -> Effort:
-    """Return what a client needs that sends the writes of a resource manager, in their order.
+    """Return the cost for a client that sends the writes of a resource manager, in their order.
 
     They are 14 for each ManagedResource of ten objects: its finalizer and that of its Secret, the
     objects, and its status, twice. They do not depend on each other, except for this order.

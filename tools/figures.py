@@ -7,16 +7,16 @@ A run is a file in bench/runs. The page says where its tables go:
     <!-- end of figures -->
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from bench.tables import NUMBER, Run, number, read
+
 RUNS: Final = Path(__file__).parents[1] / "bench" / "runs"
 _BLOCK: Final = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
-_NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_TARGET: Final = re.compile(rf"([≤≥]) ({_NUMBER.pattern})(?!.* for )")
+_TARGET: Final = re.compile(rf"([≤≥]) ({NUMBER.pattern})(?!.* for )")
 
 
 def with_figures(text: str) -> str:
@@ -35,8 +35,8 @@ def names(text: str) -> list[str]:
 
 def tables(file: Path) -> str:
     """Return the tables of a run in Markdown, and how it was measured."""
-    run = json.loads(file.read_text())
-    shown = [table(each["headings"], each["rows"]) for each in run["tables"]]
+    run = read(file)
+    shown = [table(each.headings, each.rows) for each in run.tables]
     return "\n".join([*shown, f"{_origin(run)}\n"])
 
 
@@ -48,10 +48,9 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def missed(figure: str, target: str) -> bool:
     """Return whether a figure misses a target such as "≤ 3.5 s"; not if it is for another size."""
-    limit, number = _TARGET.match(target), _NUMBER.search(figure)
-    if limit is None or number is None:
+    limit, value, bound = _TARGET.match(target), number(figure), number(target)
+    if limit is None or value is None or bound is None:
         return False
-    value, bound = (float(text.replace(",", "")) for text in (number[0], limit[2]))
     return value > bound if limit[1] == "≤" else value < bound
 
 
@@ -62,10 +61,10 @@ def _judged(headings: Sequence[str], row: Sequence[str]) -> Iterator[str]:
         yield f"{cell} (**missed**)" if is_judged else cell
 
 
-def _origin(run: dict[str, object]) -> str:
-    times = run["times"]
-    runs = "One run" if times == 1 else f"Medians of {times} runs, with the lowest and highest,"
+def _origin(run: Run) -> str:
+    several = f"Medians of {run.times} runs, with the lowest and highest,"
     return (
-        f"{runs} on {run['date']} at commit {run['commit']}: {run['machine']}, "
-        f"Python {run['python']}, Kubernetes {run['kubernetes']}, Gardener {run['gardener']}."
+        f"{'One run' if run.times == 1 else several} on {run.date} at commit {run.commit}: "
+        f"{run.machine}, Python {run.python}, Kubernetes {run.kubernetes}, "
+        f"Gardener {run.gardener}."
     )

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import SEED, SERVICE, SHOOT
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.api.objects import JsonObject, Key
 from pergola.cloud.aws import AwsClient
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import Network, everything
@@ -17,6 +17,7 @@ from pergola.sandbox.landscape import in_aws
 from pergola.sandbox.landscape.aws import REGION
 from pergola.sandbox.on_demand import AWS_CLOUD_CONTROLLER_MANAGER
 from pergola.testing.waiting import until, until_gone
+from tests.support.aws.cloud_balancers import classic, ingress
 from tests.support.landscape import PATIENCE, World
 from tests.support.landscape_machines import ZONES, create_shoot_with_machines, pool
 
@@ -61,25 +62,19 @@ async def test_a_service_gets_an_address_in_the_subnets_of_the_user(
             live = await until(
                 client, SERVICE, Key.of(service), lambda obj: bool(ingress(obj)), patience=PATIENCE
             )
-            [balancer] = await balancers(account)
-            assert ingress(live) == [{"hostname": balancer["DNSName"]}]
-            assert {*balancer["Subnets"]} == {*network.public.values()}
-            machines_of = {each["InstanceId"] for each in balancer["Instances"]}
-            assert machines_of == {
-                each["InstanceId"] for each in (await shoot.instances()).values()
-            }
+            balancer = await classic(account, live)
+            assert ingress(live) == [{"hostname": balancer.hostname}]
+            assert balancer.subnets == {*network.public.values()}
+            instances = {each["InstanceId"] for each in (await shoot.instances()).values()}
+            assert balancer.targets == instances
             await client.delete(SERVICE, Key.of(service))
             await until_gone(client, SERVICE, Key.of(service))
-        assert await balancers(account) == []
+        answer = await account.call("elb", "DescribeLoadBalancers")
+        assert answer["LoadBalancerDescriptions"] == []
 
         await landscape.delete(SHOOT, shoot.key)
         assert await everything(account) == before
         await landscape.delete(SEED, Key("", seed.name))
-
-
-def ingress(service: JsonObject) -> list[JsonObject]:
-    """Return the addresses of a Service."""
-    return maps_at(map_at(service, "status", "loadBalancer"), "ingress")
 
 
 async def settled(account: AwsClient) -> dict[str, JsonObject]:
@@ -88,9 +83,3 @@ async def settled(account: AwsClient) -> dict[str, JsonObject]:
     while any(each.get("State") == "pending" for each in found.values()):
         found = await everything(account)
     return found
-
-
-async def balancers(account: AwsClient) -> list[JsonObject]:
-    """Return the classic load balancers of an account."""
-    answer = await account.call("elb", "DescribeLoadBalancers")
-    return list(answer["LoadBalancerDescriptions"])

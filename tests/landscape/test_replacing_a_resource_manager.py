@@ -14,12 +14,10 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SEED
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.cli.up.garden_places import place_of
 from pergola.health import check, progressing
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest
-from pergola.sandbox.directory import write
 from pergola.testing.waiting import until, until_gone
 from tests.support.documented.guides import REPLACEMENT
 from tests.support.documented.pages import blocks
@@ -39,7 +37,7 @@ APPLIED: Final = Key("garden", "applied")
 async def test_a_seed_changes_to_pergola_and_back(landscape: World, tmp_path: Path) -> None:
     seed = await landscape.seed("changed", original=True)
     client = seed.site.client
-    garden = Shell(await kubeconfig(landscape, tmp_path), tmp_path)
+    garden = Shell(await landscape.kubeconfig(tmp_path), tmp_path)
     original = map_at(await client.get(DEPLOYMENT, MANAGER), "spec", "template", "spec")
     first = await apply(client, "by the original")
     before = await uids(client)
@@ -63,12 +61,6 @@ async def test_a_seed_changes_to_pergola_and_back(landscape: World, tmp_path: Pa
     await client.delete(MANAGED_RESOURCE, APPLIED)
     await until_gone(client, CONFIG_MAP, APPLIED)
     assert seed.refused() == []
-
-
-async def kubeconfig(landscape: World, folder: Path) -> Path:
-    """Write a kubeconfig of the virtual cluster."""
-    document = await place_of(landscape.clusters.garden).virtual()
-    return write(folder / "virtual.kubeconfig", dump(document))
 
 
 def typed(heading: str) -> list[str]:

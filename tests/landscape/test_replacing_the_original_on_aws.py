@@ -25,11 +25,9 @@ from pergola.api.kinds import (
 )
 from pergola.api.objects import JsonObject, Key, generation_of, name_of, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.cli.up.garden_places import place_of
 from pergola.kube.yaml import dump
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
-from pergola.sandbox.directory import write
 from pergola.sandbox.landscape import in_aws
 from pergola.sandbox.landscape.aws import REGION, account_in_aws
 from pergola.sandbox.on_demand import PROVIDER_AWS
@@ -162,11 +160,11 @@ async def write_extension(landscape: World, aws: CorrectedAws, folder: Path) -> 
 
 async def shells(landscape: World, seed: SeedCluster, folder: Path) -> tuple[Shell, Shell, Shell]:
     """Return shells for the cluster of the Extensions, that of the Shoots, and that of the Seed."""
-    site = landscape.clusters.garden
-    virtual = write(folder / "virtual.kubeconfig", dump(await place_of(site).virtual()))
-    files = (site.sandbox.kubeconfig, virtual, seed.site.sandbox.kubeconfig)
-    one, two, three = (Shell(file, folder) for file in files)
-    return one, two, three
+    return (
+        Shell(landscape.clusters.garden.sandbox.kubeconfig, folder),
+        Shell(await landscape.kubeconfig(folder), folder),
+        Shell(seed.site.sandbox.kubeconfig, folder),
+    )
 
 
 async def test_a_shoot_changes_to_pergola_kind_by_kind_and_back(handover: Handover) -> None:

@@ -17,7 +17,6 @@ import pytest
 
 from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.cli.up.garden_places import place_of
 from pergola.extension_api.kinds import GROUP, VERSION, WORKER
 from pergola.kube.client import Client
 from pergola.kube.yaml import dump
@@ -61,10 +60,7 @@ async def test_gardenadm_prepares_a_machine_for_a_control_plane(
         await landscape.garden.apply(provider_secret(cluster), manager="test", force=True)
         shoot = await create_prerequisites(landscape.garden, "self-hosted-shoot.yaml")
         manifest = write(tmp_path / "shoot.yaml", dump(shoot))
-        garden = write(
-            tmp_path / "garden.kubeconfig",
-            dump(await place_of(landscape.clusters.garden).virtual()),
-        )
+        garden = await landscape.kubeconfig(tmp_path)
         printed = await discovered(garden, manifest)
         assert "Exported ControllerDeployment/provider-local" in printed
 

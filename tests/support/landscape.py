@@ -17,12 +17,15 @@ from pergola.api.marks import OPERATION
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at, uid_of
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.cli.up.garden_places import place_of
 from pergola.cli.up.operator_process import operator_command
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
+from pergola.kube.yaml import dump
 from pergola.operator.conditions import is_true
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.child import Child
+from pergola.sandbox.directory import write
 from pergola.sandbox.landscape import (
     ONE_ZONE,
     Landscape,
@@ -109,6 +112,11 @@ class World:
     operator: Child
     directory: Path
     stack: AsyncExitStack = field(repr=False)
+
+    async def kubeconfig(self, folder: Path) -> Path:
+        """Write a kubeconfig of the virtual cluster into a folder."""
+        document = await place_of(self.clusters.garden).virtual()
+        return write(folder / "virtual.kubeconfig", dump(document))
 
     async def install(self, extension: str, variables: Mapping[str, str] | None = None) -> None:
         """Create one of the Extensions of the examples, and wait until Gardener knows its types.

@@ -24,6 +24,7 @@ from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.yaml import parse
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.sandbox import binaries
+from pergola.sandbox.aws.environment import variables
 from pergola.sandbox.on_demand import (
     MACHINE_CONTROLLER_AWS,
     MACHINE_CONTROLLER_MANAGER,
@@ -94,7 +95,7 @@ class MachineControllers:
                 stderr=output,
                 env={
                     **{k: v for k, v in os.environ.items() if k != "KUBERNETES_SERVICE_HOST"},
-                    "AWS_ENDPOINT_URL": self._endpoint,
+                    **variables(self._endpoint),
                 },
             )
         self._running.append(process)

@@ -26,6 +26,11 @@ class Balancer(NamedTuple):
     targets: set[str]
 
 
+def ingress(service: JsonObject) -> list[JsonObject]:
+    """Return the addresses of a Service."""
+    return maps_at(service, "status", "loadBalancer", "ingress")
+
+
 async def classic(account: AwsClient, service: JsonObject) -> Balancer:
     """Return the classic load balancer of a Service."""
     names = [_name(service)]

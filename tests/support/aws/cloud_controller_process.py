@@ -17,6 +17,7 @@ from pergola.kube.client import Client
 from pergola.manifests.shoot_access import KUBECONFIG_DIRECTORY
 from pergola.providers.aws.control_plane.render.cloud_controller import NAME
 from pergola.sandbox import binaries
+from pergola.sandbox.aws.environment import variables
 from pergola.sandbox.on_demand import AWS_CLOUD_CONTROLLER_MANAGER
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.volumes import mounted_files
@@ -148,9 +149,7 @@ class CloudController:
     def _variables(self) -> dict[str, str]:
         given = {each["name"]: self._value(each) for each in maps_at(self.container, "env")}
         found = {name: self._place.localised(value) for name, value in given.items()}
-        # The program looks for its role before it reads the first of these.
-        endpoints = dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS"), self._endpoint)
-        return {**found, **endpoints, "AWS_EC2_METADATA_DISABLED": "true"}
+        return found | variables(self._endpoint)
 
     def _value(self, variable: JsonObject) -> str:
         if "value" in variable:

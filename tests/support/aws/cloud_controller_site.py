@@ -46,6 +46,7 @@ from pergola.testing.extension_site import ExtensionSite
 from pergola.testing.network_site import renamed, shoot_manager
 from pergola.testing.waiting import running, until, until_gone
 from tests.support.aws.authorization import AskingAws
+from tests.support.aws.cloud_balancers import ingress
 from tests.support.aws.cloud_controller_process import IN_SHOOT, CloudController
 from tests.support.aws.steps import StepsOf
 from tests.support.objects import secret
@@ -146,8 +147,8 @@ class CloudSite:
 
     async def hostname(self, service: JsonObject) -> str:
         """Wait until a Service has an address, and return it."""
-        live = await self.until(SERVICE, service, lambda obj: bool(_ingress(obj)))
-        [address] = _ingress(live)
+        live = await self.until(SERVICE, service, lambda obj: bool(ingress(obj)))
+        [address] = ingress(live)
         return str(address["hostname"])
 
     async def delete(self, service: JsonObject) -> None:
@@ -333,7 +334,3 @@ async def _controller(
 def service_ports(*numbers: int) -> list[JsonObject]:
     """Return the ports of a Service."""
     return [{"name": f"port-{each}", "port": each, "protocol": "TCP"} for each in numbers]
-
-
-def _ingress(service: JsonObject) -> list[JsonObject]:
-    return maps_at(service, "status", "loadBalancer", "ingress")

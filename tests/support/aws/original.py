@@ -11,6 +11,7 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import dump
 from pergola.pki import TokenFile, kubeconfig
 from pergola.sandbox import binaries
+from pergola.sandbox.aws.environment import variables
 from pergola.sandbox.on_demand import PROVIDER_AWS
 from pergola.sandbox.processes import die_with
 from tests.support.ports import held_port
@@ -71,7 +72,7 @@ class OriginalExtension:
                 "--leader-election=false",
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "GARDEN_KUBECONFIG": str(garden)} | self._account(),
+                env={**os.environ, "GARDEN_KUBECONFIG": str(garden)} | variables(self._endpoint),
                 preexec_fn=lambda: die_with(parent),
             )
 
@@ -111,9 +112,6 @@ class OriginalExtension:
     def _ended(self, process: asyncio.subprocess.Process) -> AssertionError:
         last = "\n".join(self.log.read_text().splitlines()[-_TAIL:])
         return AssertionError(f"it ended with {process.returncode}: {last}")
-
-    def _account(self) -> dict[str, str]:
-        return {"AWS_ENDPOINT_URL": self._endpoint, "AWS_EC2_METADATA_DISABLED": "true"}
 
     def _access(self, seed: ClusterConfig) -> JsonObject:
         """Return a kubeconfig of the garden, of which it accepts only files of tokens."""

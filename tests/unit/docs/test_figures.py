@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from bench.tables import Table, medians
 from tools.figures import RUNS, missed, names, table, with_figures
 
 UPDATE: Final = "update it: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/docs"
@@ -17,9 +18,7 @@ def test_the_page_shows_all_saved_runs() -> None:
     if os.environ.get("PERGOLA_WRITE_DOCS"):
         PAGE.write_text(with_figures(text))
         return
-    assert text == with_figures(text), (
-        "update it: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/docs"
-    )
+    assert text == with_figures(text), UPDATE
     assert sorted(names(text)) == sorted(file.stem for file in RUNS.glob("*.json"))
 
 
@@ -49,3 +48,19 @@ def test_a_table_names_missed_targets() -> None:
         "| CPU | 6.2 (**missed**) | ≤ 3.5 |\n"
         "| memory | 70 MB | ≤ 75 MB |\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (["1.9 s", "1.6 s", "1,200.5 s"], "1.9 s (1.6 to 1,200.5)"),
+        (["3", "1"], "1 (1 to 3)"),
+        (["4, 0", "4, 0"], "4, 0"),
+        (["-", "2"], "-"),
+    ],
+)
+def test_repeated_runs_show_the_median_with_the_lowest_and_highest(
+    cells: list[str], shown: str
+) -> None:
+    tables = [Table(("figure", "measured"), [("CPU", cell)]) for cell in cells]
+    assert medians(tables) == ([("CPU", shown)], ("figure", "measured"))

@@ -19,6 +19,7 @@ from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.yaml import parse
 from pergola.manifests import manifest
 from pergola.sandbox import binaries
+from pergola.sandbox.aws.environment import variables
 from pergola.sandbox.components import SCHEDULER
 from pergola.sandbox.landscape.objects import FOLDER, MANAGER, ONE_ZONE, apply_all, documents
 from pergola.sandbox.on_demand import (
@@ -286,15 +287,11 @@ def in_aws(url: str, *names: str) -> Programs:
     Raises:
         SandboxError: one cannot be built.
     """
-    # The metadata service of an instance cannot be reached, and some programs would wait for it.
-    variables = (
-        *(f"{name}={url}" for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS")),
-        "AWS_EC2_METADATA_DISABLED=true",
-    )
     built = binaries.find(names)
     programs = {name: built_program(name, built[name]) for name in names}
+    given = [f"{name}={value}" for name, value in variables(url).items()]
     return {
-        name: program._replace(line=("/usr/bin/env", *variables, *program.line))
+        name: program._replace(line=("/usr/bin/env", *given, *program.line))
         for name, program in programs.items()
     }
 
