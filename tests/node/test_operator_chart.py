@@ -44,6 +44,7 @@ KINDS: Final = (CONFIG_MAP, DEPLOYMENT, LEASE, SECRET, SERVICE)
 # A separate field manager: other tests label the namespace, and applying with theirs would remove
 # the labels.
 FIELD_MANAGER: Final = "pergola-testing-operator"
+DEBUG: Final[JsonObject] = {"config": {"logLevel": "debug"}}
 FOREIGN: Final = "istio-ca-root-cert"
 """The ConfigMap that istiod, in other tests, writes to every namespace."""
 Install: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
@@ -98,6 +99,19 @@ async def remove(sandbox: Sandbox, client: Client) -> None:
 
 async def pods(client: Client) -> list[JsonObject]:
     return await client.list(POD, OPERATOR.namespace, labels=PODS)
+
+
+async def pods_of(client: Client, values: JsonObject) -> list[JsonObject]:
+    """Return the pods that mount the configuration of a release with these values."""
+    name = name_of(OperatorChart.rendered(CHART, values).named("gardener-operator-configmap-"))
+    return [
+        pod
+        for pod in await pods(client)
+        if any(
+            map_at(each, "configMap").get("name") == name
+            for each in maps_at(pod, "spec", "volumes")
+        )
+    ]
 
 
 async def there(client: Client) -> set[Identity]:
@@ -162,14 +176,10 @@ async def test_a_changed_configuration_replaces_the_pods(
     await install({})
     (old,) = await pods(node_client)
 
-    await install({"config": {"logLevel": "debug"}})
+    await install(DEBUG)
 
     await until_gone(node_client, POD, Key.of(old))
-    (new,) = await pods(node_client)
-    config = OperatorChart.rendered(CHART, {"config": {"logLevel": "debug"}})
-    name = name_of(config.named("gardener-operator-configmap-"))
-    volumes = maps_at(new, "spec", "volumes")
-    assert name in [volume.get("configMap", {}).get("name") for volume in volumes]
+    assert await pods_of(node_client, DEBUG)
     await registered(node_client)
 
 
@@ -181,8 +191,9 @@ async def test_a_release_of_the_previous_chart_is_upgraded_rolled_back_and_resto
     # The node has had the definitions since the first of these tests.
     await asyncio.to_thread(helm, "install", "--take-ownership", *chart, values=with_image())
 
-    await install({})
-    (upgraded,) = await pods(node_client)
+    # The charts may have equal pods, so only another configuration replaces them for certain.
+    await install(DEBUG)
+    (upgraded,) = await pods_of(node_client, DEBUG)
     await asyncio.to_thread(helm, "rollback", OPERATOR.name, "1", *where(node_sandbox))
     await until_gone(node_client, POD, Key.of(upgraded))
     wait = ("--wait", "--timeout", "5m")
