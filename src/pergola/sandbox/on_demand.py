@@ -29,6 +29,9 @@ MACHINE_CONTROLLER_AWS: Final = "machine-controller-aws"
 MACHINE_CRDS: Final = "machine-crds"
 MACHINE_CONTROLLER_MANAGER_LOCAL: Final = "machine-controller-manager-provider-local"
 AWS_CLOUD_CONTROLLER_MANAGER: Final = "aws-cloud-controller-manager"
+CSI_DRIVER_AWS: Final = "csi-driver-aws"
+CSI_PROVISIONER: Final = "csi-provisioner"
+CSI_ATTACHER: Final = "csi-attacher"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
 HELM: Final = "helm"
 KUBECTL: Final = "kubectl"
@@ -58,6 +61,7 @@ LANDSCAPE: Final = (*GARDENER_CONTROL_PLANE, GARDENLET, GARDENLET_CHART, HELM, R
 """The programs of a landscape, in addition to those of its clusters."""
 
 _CLOUD: Final = "k8s.io/cloud-provider-aws"
+_CSI: Final = "github.com/kubernetes-csi"
 _DISTRIBUTION: Final = "github.com/distribution/distribution/v3"
 _EXTENSION: Final = "github.com/gardener/gardener-extension-provider-aws"
 _MACHINES: Final = "github.com/gardener/machine-controller-manager"
@@ -167,6 +171,18 @@ CLOUD_CONTROLLERS: Final = Module(
     packages={AWS_CLOUD_CONTROLLER_MANAGER: f"{_CLOUD}/cmd/{AWS_CLOUD_CONTROLLER_MANAGER}"},
     versioned=_CLOUD,
     stamps=kubernetes_stamps("k8s.io/component-base/version"),
+)
+# The originals' controllers of volumes, and a driver of EBS for them. The latter is a stand-in of
+# our own, because the original's module cannot be had.
+VOLUMES: Final = Module(
+    directory=GO_MODULES / "csi-aws",
+    packages={
+        CSI_DRIVER_AWS: "./driver",
+        CSI_PROVISIONER: f"{_CSI}/external-provisioner/v6/cmd/{CSI_PROVISIONER}",
+        CSI_ATTACHER: f"{_CSI}/external-attacher/v4/cmd/{CSI_ATTACHER}",
+    },
+    stamps={"main.version": "{version}"},
+    versioned=f"{_CSI}/external-provisioner/v6",
 )
 # Of self-hosted Shoots, as far as a test can follow them without a machine; no image has it.
 SELF_HOSTED: Final = Module(
@@ -301,6 +317,7 @@ ON_DEMAND: Final = (
     AWS_PROVIDER,
     MACHINES,
     CLOUD_CONTROLLERS,
+    VOLUMES,
     SELF_HOSTED,
     PREVIOUS_SEED_AGENT,
     ORIGINAL_RESOURCE_MANAGER,

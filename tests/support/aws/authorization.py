@@ -31,9 +31,14 @@ _TYPES: Final = {
 }
 _CREATED: Final = {
     "CreateSecurityGroup": ("security-group",),
+    "CreateVolume": ("volume",),
     "RunInstances": ("instance", "network-interface", "volume"),
 }
-_IDS: Final = {"CreateSecurityGroup": "groupId", "RunInstances": "instanceId"}
+_IDS: Final = {
+    "CreateSecurityGroup": "groupId",
+    "CreateVolume": "volumeId",
+    "RunInstances": "instanceId",
+}
 """The elements of answers with the ids of what was created with tags."""
 _ARNS: Final = ("LoadBalancerArn", "TargetGroupArn", "ListenerArn")
 _PARTS: Final = ("CreateListener",)
@@ -181,8 +186,10 @@ def _new(call: Call) -> list[str]:
 def _type_of(call: Call, value: str) -> str:
     """Return the type of the existing resource with an id, name or ARN; empty for other values."""
     if call.service == "ec2":
-        found = _ID.fullmatch(value)
-        return f"ec2:{_TYPES[found[1]]}/*" if found else ""
+        if not (found := _ID.fullmatch(value)):
+            return ""
+        # By its name, the policy tells an existing volume from one that is created.
+        return f"ec2:{_TYPES[found[1]]}/{'vol-*' if found[1] == 'vol' else '*'}"
     if value.startswith("arn:"):
         kind = value.split(":")[5].split("/")
         return f"{_ELB}:{'/'.join(kind[:1] if kind[0] == 'targetgroup' else kind[:2])}/*"

@@ -7,7 +7,7 @@ lists what differs. No kubelets run: `CloudSite.join` registers Nodes in their p
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -101,8 +101,7 @@ class CloudSite:
 
     def subnets(self, purpose: str) -> dict[str, str]:
         """Return the subnets for a purpose by their zones."""
-        found = maps_at(self.status, "vpc", "subnets")
-        return {each["zone"]: each["id"] for each in found if each["purpose"] == purpose}
+        return subnets_of(self.cluster, purpose)
 
     def refused(self) -> list[str]:
         """Return a sentence for each request of the controllers that was forbidden."""
@@ -177,35 +176,8 @@ class CloudSite:
 
     async def join(self, zone: str) -> tuple[JsonObject, JsonObject]:
         """Start an instance for nodes, and register its Node as a kubelet does; return both."""
-        desired = self.cluster.desired
-        tags = {desired.cluster_tag: "1", "kubernetes.io/role/node": "1"}
-        pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
-        group = nodes_security_group(desired, State(self.cluster.saved))
-        addresses = {"Ipv6AddressCount": 1} if desired.ipv6 else {}
-        answer = await self.account.call(
-            "ec2",
-            "RunInstances",
-            ImageId=_AMI,
-            InstanceType=MACHINE_TYPE,
-            MinCount=1,
-            MaxCount=1,
-            SubnetId=self.subnets(NODES)[zone],
-            SecurityGroupIds=[group],
-            **addresses,
-            TagSpecifications=[{"ResourceType": "instance", "Tags": pairs}],
-        )
-        [instance] = answer["Instances"]
         taint = {"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}
-        node = await self.client.create(
-            {
-                "apiVersion": "v1",
-                "kind": NODE.kind,
-                "metadata": {"name": instance["PrivateDnsName"]},
-                "spec": {"taints": [taint]},
-            }
-        )
-        await self.report(node, ready="True")
-        return instance, node
+        return await join_node(self.client, self.cluster, zone, taints=[taint])
 
     async def terminate(self, instance: JsonObject, node: JsonObject) -> None:
         """Terminate an instance, so that its Node is not ready any more."""
@@ -214,9 +186,68 @@ class CloudSite:
 
     async def report(self, node: JsonObject, *, ready: str) -> None:
         """Write whether a Node is ready, as its kubelet or kube-controller-manager does."""
-        condition = {"type": "Ready", "status": ready, "reason": "Reported", "message": ""}
-        patch = {"status": {"conditions": [condition]}}
-        await self.client.patch(NODE, Key.of(node), patch, subresource="status")
+        await report(self.client, node, ready=ready)
+
+
+def subnets_of(cluster: StepsOf, purpose: str) -> dict[str, str]:
+    """Return the subnets of a cluster for a purpose by their zones."""
+    status = provider_status(cluster.desired, State(cluster.saved))
+    found = maps_at(status, "vpc", "subnets")
+    return {each["zone"]: each["id"] for each in found if each["purpose"] == purpose}
+
+
+async def join_node(
+    client: Client,
+    cluster: StepsOf,
+    zone: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[JsonObject] = (),
+) -> tuple[JsonObject, JsonObject]:
+    """Start an instance for nodes, and register its Node as a kubelet does; return both.
+
+    Args:
+        client: of the Shoot.
+    """
+    desired = cluster.desired
+    tags = {desired.cluster_tag: "1", "kubernetes.io/role/node": "1"}
+    pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+    group = nodes_security_group(desired, State(cluster.saved))
+    addresses = {"Ipv6AddressCount": 1} if desired.ipv6 else {}
+    answer = await cluster.client.call(
+        "ec2",
+        "RunInstances",
+        ImageId=_AMI,
+        InstanceType=MACHINE_TYPE,
+        MinCount=1,
+        MaxCount=1,
+        SubnetId=subnets_of(cluster, NODES)[zone],
+        SecurityGroupIds=[group],
+        **addresses,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": pairs}],
+    )
+    [instance] = answer["Instances"]
+    node = await client.create(
+        {
+            "apiVersion": "v1",
+            "kind": NODE.kind,
+            "metadata": {
+                "name": instance["PrivateDnsName"],
+                "labels": dict(labels or {}),
+                "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+            },
+            "spec": {"taints": list(taints)},
+        }
+    )
+    await report(client, node, ready="True")
+    return instance, node
+
+
+async def report(client: Client, node: JsonObject, *, ready: str) -> None:
+    """Write whether a Node is ready, as its kubelet or kube-controller-manager does."""
+    condition = {"type": "Ready", "status": ready, "reason": "Reported", "message": ""}
+    patch = {"status": {"conditions": [condition]}}
+    await client.patch(NODE, Key.of(node), patch, subresource="status")
 
 
 @asynccontextmanager
@@ -237,6 +268,25 @@ async def cloud_site(
         folder: for the files of the process.
         role: whether the user's credentials are a role, by a workload identity, instead of keys.
     """
+    async with control_plane(sandbox, client, cluster, NAME, role=role) as namespace:
+        pod, found = await deployed(client, namespace, NAME)
+        controller = CloudController(pod, found, folder, aws.url)
+        await asyncio.to_thread(controller.write_files)
+        async with controller.running(client):
+            yield CloudSite(client, aws, cluster, controller, log)
+
+
+@asynccontextmanager
+async def control_plane(
+    sandbox: Sandbox, client: Client, cluster: StepsOf, *accounts: str, role: bool = False
+) -> AsyncGenerator[str]:
+    """Create the infrastructure and the control plane of a cluster; yield its namespace.
+
+    Args:
+        sandbox: seed and Shoot.
+        accounts: of controllers, which have a token and permissions in the Shoot afterwards.
+        role: whether the user's credentials are a role, by a workload identity, instead of keys.
+    """
     await cluster.ensure(reconcile_steps)
     credentials = (_role if role else _keys)(cluster.desired.technical_id)
     site = await _seed(client, cluster, credentials)
@@ -250,14 +300,15 @@ async def cloud_site(
     )
     async with running(site.unit(actuator), tokens), shoot_manager(client, site.namespace, client):
         await site.until_operation("Create")
-        shoot = Key(site.namespace, resources.SHOOT)
-        await until(client, MANAGED_RESOURCE, shoot, lambda obj: applied_problem(obj) is None)
-        access = Key(site.namespace, access_secret_name(NAME))
-        await until(client, SECRET, access, lambda obj: "token" in map_at(obj, "data"))
-    await until_granted(client, IN_SHOOT)
-    controller = await _controller(client, site.namespace, folder, aws.url)
-    async with controller.running(client):
-        yield CloudSite(client, aws, cluster, controller, log)
+        for part in (resources.SHOOT, resources.STORAGE_CLASSES):
+            key = Key(site.namespace, part)
+            await until(client, MANAGED_RESOURCE, key, lambda obj: applied_problem(obj) is None)
+        for account in accounts:
+            access = Key(site.namespace, access_secret_name(account))
+            await until(client, SECRET, access, lambda obj: "token" in map_at(obj, "data"))
+    for account in accounts:
+        await until_granted(client, Key("kube-system", account))
+    yield site.namespace
     await site.clean_up()
 
 
@@ -311,24 +362,26 @@ async def _write_kubeconfig(client: Client, namespace: str, admin: Path) -> None
     await client.create(secret(namespace, TOKEN_KUBECONFIG, kubeconfig=dump(config)))
 
 
-async def _controller(
-    client: Client, namespace: str, folder: Path, endpoint: str
-) -> CloudController:
-    """Return the process for the Deployment and the other objects that a seed has of it."""
+async def deployed(
+    client: Client, namespace: str, name: str
+) -> tuple[JsonObject, dict[tuple[str, Key], JsonObject]]:
+    """Return the pod of a Deployment on the seed, and the objects that it refers to, with others.
+
+    Args:
+        namespace: of the control plane.
+    """
     shipped = [
         obj
-        for name in (resources.CONFIGURATION, resources.SEED)
-        for obj in await shipped_objects(client, Key(namespace, name))
+        for part in (resources.CONFIGURATION, resources.SEED)
+        for obj in await shipped_objects(client, Key(namespace, part))
     ]
     found = {(each["kind"], Key.of(each)): each for each in shipped}
-    deployment = found[DEPLOYMENT.kind, Key(namespace, NAME)]
+    deployment = found[DEPLOYMENT.kind, Key(namespace, name)]
     pod = {**deployment["spec"]["template"], "metadata": {"namespace": namespace}}
     for kind, key in referenced(pod):
         if (kind, key) not in found:
             found[kind, key] = await client.get(_KINDS[kind], key)
-    controller = CloudController(pod, found, folder, endpoint)
-    await asyncio.to_thread(controller.write_files)
-    return controller
+    return pod, found
 
 
 def service_ports(*numbers: int) -> list[JsonObject]:

@@ -70,7 +70,7 @@ class Place:
         longest_first = sorted(self.mounts, key=len, reverse=True)
         paths = "|".join(re.escape(path) for path in longest_first)
         # Whole components only: /srv/ca is not part of /srv/ca-client.
-        pattern = rf"(?<![\w./-])({paths})(?![\w.-])"
+        pattern = rf"(?:(?<![\w./-])|(?<=unix://))({paths})(?![\w.-])"
         return re.sub(pattern, lambda match: str(self.file(match[1])), text)
 
 

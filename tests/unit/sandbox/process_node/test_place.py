@@ -17,6 +17,8 @@ PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca", "/srv/ca-client", "/etc/c
     [
         ("--client-ca-file=/srv/ca/bundle.crt", "--client-ca-file=/here/srv/ca/bundle.crt"),
         ("--file=/srv/ca-client/tls.crt", "--file=/here/srv/ca-client/tls.crt"),
+        ("unix:///srv/ca/api.sock", "unix:///here/srv/ca/api.sock"),
+        ("https:///srv/ca", "https:///srv/ca"),
         ("/srv/ca/a.crt,/etc/config/b.key:*.x", "/here/srv/ca/a.crt,/here/etc/config/b.key:*.x"),
         ('path: "/etc/config"', 'path: "/here/etc/config"'),
         ("/srv/cat", "/srv/cat"),
