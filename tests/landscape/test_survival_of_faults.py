@@ -9,9 +9,13 @@ from typing import Final
 import pytest
 
 from pergola.api.kinds import SEED, SHOOT
-from pergola.api.objects import Key
+from pergola.api.objects import Key, uid_of
+from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.sandbox.aws.world import everything
+from pergola.sandbox.landscape.aws import REGION
 from tests.support.landscape import SeedCluster, World, processes, uids
 from tests.support.landscape_faults import killed_at_random
+from tests.support.landscape_machines import create_shoot_with_machines, pool
 
 pytestmark = [
     pytest.mark.soak("landscape"),
@@ -37,6 +41,30 @@ async def test_processes_that_are_killed_in_every_phase_lose_nothing(
             await landscape.perform(SHOOT, key, "reconcile")
         await landscape.delete(SHOOT, key)
     await landscape.healthy(SEED, Key("", seed.name))
+    assert seed.refused() == []
+
+
+async def test_extensions_that_are_killed_keep_the_machines_and_leave_nothing_in_aws(
+    landscape_on_aws: World, seed: SeedCluster, aws: CorrectedAws, chance: random.Random
+) -> None:
+    landscape = landscape_on_aws
+    async with aws.client(REGION) as account:
+        before = await everything(account)
+        async with killed_at_random(landscape, (seed,), chance) as kills:
+            shoot = await create_shoot_with_machines(
+                landscape, account, seed, "killed-on-aws", pool("one")
+            )
+            await shoot.until_nodes_run(3)
+            machines, instances = await shoot.machines(), await shoot.instances()
+            lasting = await uids(seed.site.client)
+            while kills.count("extension") < _KILLS // 2:
+                await landscape.perform(SHOOT, shoot.key, "reconcile")
+            assert await shoot.instances() == instances
+            kept = {name: uid_of(each) for name, each in (await shoot.machines()).items()}
+            assert kept == {name: uid_of(each) for name, each in machines.items()}
+            assert lasting.items() <= (await uids(seed.site.client)).items()
+            await landscape.delete(SHOOT, shoot.key)
+        assert await everything(account) == before
     assert seed.refused() == []
 
 

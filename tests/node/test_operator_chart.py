@@ -101,17 +101,11 @@ async def pods(client: Client) -> list[JsonObject]:
     return await client.list(POD, OPERATOR.namespace, labels=PODS)
 
 
-async def pods_of(client: Client, values: JsonObject) -> list[JsonObject]:
-    """Return the pods that mount the configuration of a release with these values."""
+def is_configured(pod: JsonObject, values: JsonObject) -> bool:
+    """Return whether a pod mounts the configuration of a release with these values."""
     name = name_of(OperatorChart.rendered(CHART, values).named("gardener-operator-configmap-"))
-    return [
-        pod
-        for pod in await pods(client)
-        if any(
-            map_at(each, "configMap").get("name") == name
-            for each in maps_at(pod, "spec", "volumes")
-        )
-    ]
+    volumes = maps_at(pod, "spec", "volumes")
+    return name in {map_at(volume, "configMap").get("name") for volume in volumes}
 
 
 async def there(client: Client) -> set[Identity]:
@@ -179,7 +173,8 @@ async def test_a_changed_configuration_replaces_the_pods(
     await install(DEBUG)
 
     await until_gone(node_client, POD, Key.of(old))
-    assert await pods_of(node_client, DEBUG)
+    (new,) = await pods(node_client)
+    assert is_configured(new, DEBUG)
     await registered(node_client)
 
 
@@ -193,7 +188,7 @@ async def test_a_release_of_the_previous_chart_is_upgraded_rolled_back_and_resto
 
     # The charts may have equal pods, so only another configuration replaces them for certain.
     await install(DEBUG)
-    (upgraded,) = await pods_of(node_client, DEBUG)
+    (upgraded,) = (pod for pod in await pods(node_client) if is_configured(pod, DEBUG))
     await asyncio.to_thread(helm, "rollback", OPERATOR.name, "1", *where(node_sandbox))
     await until_gone(node_client, POD, Key.of(upgraded))
     wait = ("--wait", "--timeout", "5m")

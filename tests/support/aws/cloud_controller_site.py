@@ -7,7 +7,7 @@ lists what differs. No kubelets run: `CloudSite.join` registers Nodes in their p
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -201,7 +201,6 @@ async def join_node(
     cluster: StepsOf,
     zone: str,
     *,
-    labels: Mapping[str, str] | None = None,
     taints: Sequence[JsonObject] = (),
 ) -> tuple[JsonObject, JsonObject]:
     """Start an instance for nodes, and register its Node as a kubelet does; return both.
@@ -231,11 +230,7 @@ async def join_node(
         {
             "apiVersion": "v1",
             "kind": NODE.kind,
-            "metadata": {
-                "name": instance["PrivateDnsName"],
-                "labels": dict(labels or {}),
-                "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
-            },
+            "metadata": {"name": instance["PrivateDnsName"]},
             "spec": {"taints": list(taints)},
         }
     )

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, namespace_of
 from pergola.sandbox.aws.environment import variables
+from pergola.sandbox.process_node.folders import Folders
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.volumes import mounted_files
 from pergola.sandbox.processes import die_with
@@ -33,8 +34,9 @@ class ContainerProcess:
         pod: the template of the Deployment, with its namespace.
         name: of the container.
         objects: that the pod refers to, by kind and key.
-        folder: for its files and its output.
+        folder: for its output.
         endpoint: of the simulated AWS.
+        folders: of the pod, if it has other containers; by default they are in its own folder.
 
     Attributes:
         container: as it was rendered.
@@ -42,18 +44,24 @@ class ContainerProcess:
     """
 
     def __init__(
-        self, pod: JsonObject, name: str, objects: Objects, folder: Path, endpoint: str
+        self,
+        pod: JsonObject,
+        name: str,
+        objects: Objects,
+        folder: Path,
+        endpoint: str,
+        folders: Folders | None = None,
     ) -> None:
         [self.container] = (
             each for each in maps_at(pod, "spec", "containers") if each["name"] == name
         )
         self._pod = pod
         self._objects = objects
-        mounts = tuple(each["mountPath"] for each in maps_at(self.container, "volumeMounts"))
-        self.place = Place(folder / "files", "127.0.0.1", mounts)
+        mounts = (folders or pod_folders(pod, folder)).make(self.container)
+        self.place = Place(folder, "127.0.0.1", mounts)
         self._endpoint = endpoint
         self._ending: asyncio.Task[int]
-        self.output = folder / "output.log"
+        self.output = folder / f"{name}.log"
 
     def write_files(self) -> None:
         """Write the files that the container mounts."""
@@ -139,3 +147,8 @@ class ContainerProcess:
         if self._ending.done():
             last = "\n".join(self.output.read_text().splitlines()[-_TAIL:])
             raise AssertionError(f"it ended with {self._ending.result()}: {last}")
+
+
+def pod_folders(pod: JsonObject, folder: Path) -> Folders:
+    """Return the folders of a pod's volumes, in a folder with a path that is short for sockets."""
+    return Folders(pod, own=folder / "files", short=folder, claims=folder / "claims")

@@ -328,6 +328,7 @@ _EVERYTHING: Final = (
     ("ec2", "DescribeSecurityGroups", "SecurityGroups", "GroupId"),
     ("ec2", "DescribeVpcEndpoints", "VpcEndpoints", "VpcEndpointId"),
     ("ec2", "DescribeKeyPairs", "KeyPairs", "KeyName"),
+    ("ec2", "DescribeVolumes", "Volumes", "VolumeId"),
     ("elbv2", "DescribeLoadBalancers", "LoadBalancers", "LoadBalancerArn"),
     ("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions", "LoadBalancerName"),
     ("iam", "ListRoles", "Roles", "RoleName"),

@@ -7,10 +7,14 @@ from pergola.sandbox.on_demand import (
     AWS_CLOUD_CONTROLLER_MANAGER,
     AWS_PROVIDER,
     CLOUD_CONTROLLERS,
+    CSI_ATTACHER,
+    CSI_DRIVER_AWS,
+    CSI_PROVISIONER,
     LOCAL_PROVIDER,
     MACHINE_CONTROLLER_MANAGER_LOCAL,
     PROVIDER_AWS,
     PROVIDER_LOCAL,
+    VOLUMES,
 )
 
 # Charts use short names, by which a process node selects pods, too.
@@ -31,4 +35,12 @@ PROVIDERS: Final[tuple[Offer, ...]] = (
         "registry.k8s.io/provider-aws/cloud-controller-manager",
         CLOUD_CONTROLLERS,
     ),
+    Program(
+        CSI_DRIVER_AWS,
+        "registry.k8s.io/provider-aws/aws-ebs-csi-driver",
+        VOLUMES,
+        stand_in="creates, attaches, detaches and deletes volumes, on AWS's SDK",
+    ),
+    Program(CSI_PROVISIONER, f"registry.k8s.io/sig-storage/{CSI_PROVISIONER}", VOLUMES),
+    Program(CSI_ATTACHER, f"registry.k8s.io/sig-storage/{CSI_ATTACHER}", VOLUMES),
 )

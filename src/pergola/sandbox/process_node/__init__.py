@@ -5,7 +5,8 @@ paths of this machine, and a loopback address of its own. Replicas share process
 would cost a core and show nothing. Processes reach Services by name through a tunnel, so that TLS
 is verified end to end with the certificates of the cluster.
 
-place       address, ports and folder of a process
+place       address, ports and files of a process
+folders     where the volumes of a pod are
 volumes     from a pod's volumes to files
 programs    what differs from running in a container
 process     one process, of a container

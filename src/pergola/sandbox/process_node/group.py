@@ -1,17 +1,18 @@
 """The processes of one workload: one for each container whose program the node has."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pergola.sandbox.process_node import volumes
+from pergola.sandbox.process_node.folders import Folders
 from pergola.sandbox.process_node.process import Exit, Process
 
 
 @dataclass(frozen=True)
 class Group:
-    """Processes that share a place and live together, at least one."""
+    """Processes that share an address and live together, at least one."""
 
     processes: tuple[Process, ...]
+    folders: Folders
 
     @property
     def uid(self) -> str:
@@ -36,11 +37,6 @@ class Group:
         for process in self.processes:
             process.write_files(find)
 
-    def make_folders(self, claims: Path) -> None:
-        """Make the folders of the containers' mounts, those of claims where they stay."""
-        for process in self.processes:
-            process.make_folders(claims)
-
     async def start(self) -> None:
         """Start them the first time."""
         for process in self.processes:
@@ -51,6 +47,7 @@ class Group:
         return all([await process.is_ready() for process in self.processes])
 
     async def stop(self) -> None:
-        """Stop them and remove their files."""
+        """Stop them and remove their files, but not those of claims, nor their logs."""
         for process in self.processes:
             await process.stop()
+        self.folders.remove()

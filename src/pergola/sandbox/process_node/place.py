@@ -4,7 +4,7 @@ import hashlib
 import random
 import re
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,16 +27,16 @@ class Place:
     """The place of one process.
 
     Attributes:
-        directory: holds the files that its pod mounts, each under its path in the container.
-        address: an address of the loopback network that nothing else listens on.
-        mounts: the paths of its pod's mounts.
-        ports: the ports of the container, with their numbers here.
+        directory: of its pod.
+        address: an address of the loopback network that nothing else listens on; that of the pod.
+        mounts: the folders of the container's mounts, by their paths in the container.
+        ports: the ports of the pod, with their numbers here.
         source: chooses numbers for ports that are not among them.
     """
 
     directory: Path
     address: str
-    mounts: tuple[str, ...]
+    mounts: Mapping[str, Path] = field(default_factory=dict)
     ports: dict[int, int] = field(default_factory=dict)
     source: random.Random = field(default_factory=random.SystemRandom)
 
@@ -57,11 +57,13 @@ class Place:
     @property
     def access(self) -> Path:
         """The kubeconfig with the pod's token, for the cluster in which it runs."""
-        return self.directory.parent / "in-cluster.kubeconfig"
+        return self.directory / "in-cluster.kubeconfig"
 
     def file(self, path: str) -> Path:
-        """Return where a file of the container is on this machine."""
-        return self.directory / path.lstrip("/")
+        """Return where a file of the container is on this machine, if it is below a mount."""
+        inner = (each for each in self.mounts if f"{path}/".startswith(f"{each}/"))
+        mount = max(inner, key=len)
+        return self.mounts[mount] / path.removeprefix(mount).lstrip("/")
 
     def localised(self, text: str) -> str:
         """Return text in which all paths below mounts are those of this machine."""
@@ -71,7 +73,7 @@ class Place:
         paths = "|".join(re.escape(path) for path in longest_first)
         # Whole components only: /srv/ca is not part of /srv/ca-client.
         pattern = rf"(?:(?<![\w./-])|(?<=unix://))({paths})(?![\w.-])"
-        return re.sub(pattern, lambda match: str(self.file(match[1])), text)
+        return re.sub(pattern, lambda match: str(self.mounts[match[1]]), text)
 
 
 def free_place(ports: Iterable[int], source: random.Random) -> tuple[str, dict[int, int]]:

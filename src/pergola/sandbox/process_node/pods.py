@@ -3,6 +3,7 @@
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,10 +18,11 @@ from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.controlling.watches import Events
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.process_node import pod_status
+from pergola.sandbox.process_node.folders import Folders
 from pergola.sandbox.process_node.group import Group
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.place import Place, free_place
-from pergola.sandbox.process_node.process import Access, Process, Runnable, mount_paths
+from pergola.sandbox.process_node.process import Access, Process, Runnable
 from pergola.sandbox.process_node.programs import NodeEnvironment, Programs, program_of
 from pergola.sandbox.process_node.volumes import MissingFile, mounts_token
 
@@ -123,24 +125,29 @@ class Pods:
         ports = [port["containerPort"] for each in containers for port in maps_at(each, "ports")]
         address, others = free_place(ports, self._random)
         directory = self._setup.directory / workload.namespace / workload.name
-        mounts = tuple({path: None for each in containers for path in mount_paths(pod, each)})
-        place = Place(directory / "files", address, mounts, others)
+        place = Place(directory, address, ports=others)
         token = await self._token(pod) if mounts_token(pod) else ""
         environment = await self._setup.environment(workload.namespace)
+        folders = Folders(
+            pod,
+            own=directory / "files",
+            short=environment.directory,
+            claims=self._setup.claims,
+        )
         group = Group(
             tuple(
                 Process(
                     pod,
                     runnable,
-                    place,
+                    replace(place, mounts=folders.make(runnable.container)),
                     environment,
                     Access(self._cluster, token),
                     changed=lambda: self.exits.notify(workload),
                 )
                 for runnable in runnables
-            )
+            ),
+            folders,
         )
-        group.make_folders(self._setup.claims)
         self._groups[workload] = group
         self._places[workload] = place
         return group

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -64,7 +63,6 @@ class Process:
         access: "Access",
         changed: Callable[[], None],
     ) -> None:
-        directory = place.directory.parent
         self.uid = uid_of(pod)
         self.place = place
         self._pod = pod
@@ -77,8 +75,8 @@ class Process:
             environment["HTTPS_PROXY"] = shared.proxy
         line = _line(pod, runnable, place, shared)
         name = str(self._container["name"])
-        self._log = directory / f"{name}.log"
-        self._child = Child(name, line, directory, changed, environment=environment)
+        self._log = place.directory / f"{name}.log"
+        self._child = Child(name, line, place.directory, changed, environment=environment)
 
     @property
     def restarts(self) -> int:
@@ -106,18 +104,6 @@ class Process:
             own = kubeconfig("in-cluster", cluster.server, cluster.ca or b"", Token(token))
             _write(self.place.access, dump(own).encode())
 
-    def make_folders(self, claims: Path) -> None:
-        """Make the folders of the container's mounts, those of claims where they stay."""
-        for path in self.place.mounts:
-            self.place.file(path).mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path, claim in volumes.claims(self._pod, self._container).items():
-            kept = claims / namespace_of(self._pod) / claim
-            kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder = self.place.file(path)
-            if not folder.is_symlink():
-                folder.rmdir()
-                folder.symlink_to(kept)
-
     async def start(self) -> None:
         """Start it the first time; later it restarts by itself."""
         if not self._is_started:
@@ -131,16 +117,8 @@ class Process:
         return await is_ready(self._container, self.place)
 
     async def stop(self) -> None:
-        """Stop it and remove its files, but not those of claims, nor its log."""
+        """Stop it."""
         await self._child.stop()
-        shutil.rmtree(self.place.directory, ignore_errors=True)
-
-
-def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
-    """Return the paths of a container's mounts, without folders of the host."""
-    own = {each["name"] for each in maps_at(pod, "spec", "volumes") if "hostPath" not in each}
-    mounts = maps_at(container, "volumeMounts")
-    return tuple(mount["mountPath"] for mount in mounts if mount["name"] in own)
 
 
 def expanded(text: str, variables: Mapping[str, str]) -> str:

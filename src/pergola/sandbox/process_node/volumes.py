@@ -71,16 +71,6 @@ def mounts_token(pod: JsonObject) -> bool:
     )
 
 
-def claims(pod: JsonObject, container: JsonObject) -> dict[str, str]:
-    """Return the names of a container's PersistentVolumeClaims by mount path."""
-    volumes = {volume["name"]: volume for volume in maps_at(pod, "spec", "volumes")}
-    return {
-        mount["mountPath"]: volumes[mount["name"]]["persistentVolumeClaim"]["claimName"]
-        for mount in maps_at(container, "volumeMounts")
-        if "persistentVolumeClaim" in volumes.get(mount["name"], {})
-    }
-
-
 def _volume_files(
     pod: JsonObject, volume: JsonObject, find: Find, token: str
 ) -> Iterator[tuple[str, bytes]]:

@@ -34,6 +34,7 @@ _NOT_READY: Final = {
     "key": "node.gardener.cloud/critical-components-not-ready",
     "effect": "NoSchedule",
 }
+_ATTACHING: Final = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
 _WAIT_FOR_CSI: Final = "node.gardener.cloud/wait-for-csi-node-"
 _LEASE_SECONDS: Final = 40
 # A webhook of provider-local changes these, which every kubelet reports when it registers its node.
@@ -54,7 +55,7 @@ def joining(machine: JsonObject | None) -> JsonObject | None:
         return None
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     spec = {"taints": [_NOT_READY], "providerID": provider_id}
-    return manifest("v1", "Node", name, labels=labels, spec=spec)
+    return manifest("v1", "Node", name, labels=labels, annotations=_ATTACHING, spec=spec)
 
 
 async def register(shoot: Client, node: JsonObject) -> None:
@@ -78,7 +79,7 @@ async def report(shoot: Client, port: int) -> None:
             patch: JsonObject = {"status": {"daemonEndpoints": endpoints}}
             await shoot.patch(NODE, Key.of(node), patch, subresource="status")
     await _configure(shoot, nodes)
-    await _register_drivers(shoot)
+    await _register_drivers(shoot, nodes)
     for node in nodes:
         await _renew_lease(shoot, name_of(node))
 
@@ -94,7 +95,7 @@ async def _configure(shoot: Client, nodes: list[JsonObject]) -> None:
             await shoot.patch(NODE, Key.of(node), patch)
 
 
-async def _register_drivers(shoot: Client) -> None:
+async def _register_drivers(shoot: Client, nodes: list[JsonObject]) -> None:
     """Register the CSI drivers that run on each node."""
     drivers: dict[str, set[str]] = {}
     for pod in await shoot.list(POD, _SYSTEM):
@@ -105,17 +106,24 @@ async def _register_drivers(shoot: Client) -> None:
                 if name.startswith(_WAIT_FOR_CSI)
             )
             drivers.setdefault(str(map_at(pod, "spec").get("nodeName")), set()).update(waited_for)
-    known = {
-        name_of(each): {str(driver["name"]) for driver in maps_at(each, "spec", "drivers")}
-        for each in await shoot.list(CSI_NODE)
-    }
-    for node, names in drivers.items():
-        if names != known.get(node, set()):
-            registered = [{"name": name, "nodeID": node} for name in sorted(names)]
-            csi_node = manifest(
-                CSI_NODE.api_version, CSI_NODE.kind, node, spec={"drivers": registered}
-            )
-            await shoot.apply(csi_node, manager=_MANAGER, force=True)
+    known = {name_of(each): maps_at(each, "spec", "drivers") for each in await shoot.list(CSI_NODE)}
+    for node in nodes:
+        name = name_of(node)
+        registered = [_registered(driver, node) for driver in sorted(drivers.get(name, ()))]
+        if registered != known.get(name, []):
+            # A registration cannot be changed, only withdrawn.
+            for current in ([], registered):
+                spec: JsonObject = {"drivers": current}
+                csi_node = manifest(CSI_NODE.api_version, CSI_NODE.kind, name, spec=spec)
+                await shoot.apply(csi_node, manager=_MANAGER, force=True)
+
+
+def _registered(driver: str, node: JsonObject) -> JsonObject:
+    """Return what a driver says of its node: the instance, and the labels of its topology."""
+    instance = str(map_at(node, "spec").get("providerID") or name_of(node)).rpartition("/")[2]
+    topology = sorted(label for label in labels_of(node) if label.startswith(f"topology.{driver}/"))
+    registered: JsonObject = {"name": driver, "nodeID": instance}
+    return {**registered, "topologyKeys": topology} if topology else registered
 
 
 async def _renew_lease(shoot: Client, node: str) -> None:

@@ -6,7 +6,6 @@ containers.
 """
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AsyncExitStack
@@ -17,40 +16,41 @@ import pytest
 import pytest_asyncio
 
 from conformance.places.audit import AuditLog, refused
-from pergola.api.kinds import POD, PVC
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
-from pergola.cloud.aws import AwsClient
+from pergola.api.kinds import CSI_NODE, NODE, POD, PVC
+from pergola.api.objects import JsonObject, Key, name_of
 from pergola.cloud.aws.network import tags_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
+from pergola.manifests import manifest
 from pergola.providers.aws.control_plane.render.ebs_controller import NAME
 from pergola.providers.aws.control_plane.render.ebs_nodes import DRIVER
 from pergola.providers.aws.iam_policy import Mode, iam_policy
 from pergola.sandbox import ALL, Sandbox, binaries
 from pergola.sandbox.aws.corrections import QUICK
 from pergola.sandbox.aws.world import managed_config
-from pergola.sandbox.on_demand import CSI_ATTACHER, CSI_DRIVER_AWS, CSI_PROVISIONER
 from pergola.testing.shared import private
 from pergola.testing.waiting import until, until_gone
 from tests.support.aws.authorization import AskingAws
 from tests.support.aws.cloud_controller_site import control_plane, deployed, join_node
-from tests.support.aws.container_process import ContainerProcess
+from tests.support.aws.cloud_volumes import (
+    ATTACHMENT,
+    PERSISTENT_VOLUME,
+    PROGRAMS,
+    ZONE,
+    attachment_key,
+    claim_of,
+    is_attached,
+    is_bound,
+    pod_with,
+    volume_of,
+)
+from tests.support.aws.container_process import ContainerProcess, pod_folders
 from tests.support.aws.fixtures import REGION
 from tests.support.aws.steps import StepsOf
 
 pytestmark = pytest.mark.soak("originals")
 
 ACCOUNTS: Final = "system:serviceaccounts"
-ZONE: Final = f"topology.{DRIVER}/zone"
-SOCKETS: Final = "/var/lib/csi/sockets/pluginproxy"
-PROGRAMS: Final = {
-    "aws-csi-driver": CSI_DRIVER_AWS,
-    "aws-csi-provisioner": CSI_PROVISIONER,
-    "aws-csi-attacher": CSI_ATTACHER,
-}
-"""The programs of containers."""
-PERSISTENT_VOLUME: Final = GroupVersionKind("", "v1", "PersistentVolume")
-ATTACHMENT: Final = GroupVersionKind("storage.k8s.io", "v1", "VolumeAttachment")
 
 
 @pytest.fixture
@@ -92,22 +92,21 @@ async def test_a_claim_gets_a_volume_in_the_zone_of_its_node_and_returns_it(
         technical_id = cluster.desired.technical_id
         pod, objects = await deployed(client, technical_id, NAME)
         found = await asyncio.to_thread(binaries.find, (*PROGRAMS.values(),))
+        folders = pod_folders(pod, folder)
         processes = [
-            ContainerProcess(pod, container, objects, folder / container, aws.url)
+            ContainerProcess(pod, container, objects, folder, aws.url, folders)
             for container in PROGRAMS
         ]
         for process, program in zip(processes, PROGRAMS.values(), strict=True):
-            await asyncio.to_thread(share_sockets, process, folder)
+            await asyncio.to_thread(process.write_files)
             await stack.enter_async_context(process.started(found[program]))
         zone = f"{REGION}b"
-        instance, node = await join_node(client, cluster, zone, labels={ZONE: zone})
-        await register_driver(client, name_of(node), instance["InstanceId"])
+        instance, node = await join_node(client, cluster, zone)
+        await register_driver(client, node, instance["InstanceId"], zone)
 
         claim = await client.create(claim_of("data"))
         user = await client.create(pod_with("database", name_of(claim), zone))
-        binding: Awaitable[JsonObject] = until(
-            client, PVC, Key.of(claim), lambda obj: map_at(obj, "status").get("phase") == "Bound"
-        )
+        binding: Awaitable[JsonObject] = until(client, PVC, Key.of(claim), is_bound)
         for process in processes:
             binding = process.survive(binding)
         bound = await binding
@@ -116,8 +115,7 @@ async def test_a_claim_gets_a_volume_in_the_zone_of_its_node_and_returns_it(
         assert volume["AvailabilityZone"] == zone
         assert (volume["Size"], volume["Encrypted"]) == (3, True)
         assert tags_of(volume)[f"kubernetes.io/cluster/{technical_id}"] == "owned"
-        handle = volume["VolumeId"]
-        await until(client, ATTACHMENT, attachment_key(handle, name_of(node)), is_attached)
+        await until(client, ATTACHMENT, attachment_key(volume, name_of(node)), is_attached)
         (attachment,) = (await volume_of(account, shipped))["Attachments"]
         assert attachment["InstanceId"] == instance["InstanceId"]
 
@@ -125,80 +123,25 @@ async def test_a_claim_gets_a_volume_in_the_zone_of_its_node_and_returns_it(
         await client.delete(PVC, Key.of(claim))
         await until_gone(client, PERSISTENT_VOLUME, Key.of(shipped))
         left = (await account.call("ec2", "DescribeVolumes"))["Volumes"]
-        assert handle not in {each["VolumeId"] for each in left}
+        assert volume["VolumeId"] not in {each["VolumeId"] for each in left}
 
         policy = iam_policy(Mode.CONTROL_PLANE, names=technical_id)
         assert [each for each in aws.asked if not each.is_allowed(policy)] == []
         assert [*refused(log.requests())] == []
 
 
-def share_sockets(process: ContainerProcess, folder: Path) -> None:
-    """Write the files of a container, and make its folder of sockets that of the others."""
-    process.write_files()
-    shared = folder / "sockets"
-    shared.mkdir(exist_ok=True)
-    own = process.place.file(SOCKETS)
-    own.parent.mkdir(parents=True, exist_ok=True)
-    own.symlink_to(shared)
-
-
-async def register_driver(client: Client, node: str, instance: str) -> None:
+async def register_driver(client: Client, node: JsonObject, instance: str, zone: str) -> None:
     """Write what a kubelet writes once the driver on its node has registered itself."""
+    metadata = {
+        "labels": {ZONE: zone},
+        "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+    }
+    await client.patch(NODE, Key.of(node), {"metadata": metadata})
     driver: JsonObject = {
         "name": DRIVER,
         "nodeID": instance,
         "topologyKeys": [ZONE],
         "allocatable": {"count": 25},
     }
-    await client.create(
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "CSINode",
-            "metadata": {"name": node},
-            "spec": {"drivers": [driver]},
-        }
-    )
-
-
-def claim_of(name: str) -> JsonObject:
-    """Return a claim of the default class."""
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "3Gi"}}}
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": PVC.kind, "metadata": metadata, "spec": spec}
-
-
-def pod_with(name: str, claim: str, zone: str) -> JsonObject:
-    """Return a pod for nodes with the driver in a zone; it mounts the volume of a claim."""
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
-    container = {
-        "name": "main",
-        "image": "registry.example/database:1",
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": POD.kind,
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "nodeSelector": {ZONE: zone},
-            "containers": [container],
-            "volumes": [volume],
-        },
-    }
-
-
-async def volume_of(account: AwsClient, shipped: JsonObject) -> JsonObject:
-    """Return the volume in AWS of a PersistentVolume."""
-    handle = shipped["spec"]["csi"]["volumeHandle"]
-    (volume,) = (await account.call("ec2", "DescribeVolumes", VolumeIds=[handle]))["Volumes"]
-    return dict(volume)
-
-
-def attachment_key(handle: str, node: str) -> Key:
-    """Return the key of the VolumeAttachment that kube-controller-manager creates."""
-    digest = hashlib.sha256(f"{handle}{DRIVER}{node}".encode()).hexdigest()
-    return Key("", f"csi-{digest}")
-
-
-def is_attached(attachment: JsonObject) -> bool:
-    return map_at(attachment, "status").get("attached") is True
+    spec = {"drivers": [driver]}
+    await client.create(manifest(CSI_NODE.api_version, CSI_NODE.kind, name_of(node), spec=spec))

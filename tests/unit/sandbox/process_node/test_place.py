@@ -9,7 +9,8 @@ import pytest
 from pergola.sandbox.process_node.place import Place, free_place, pod_address
 
 SEED = 1
-PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca", "/srv/ca-client", "/etc/config"))
+PATHS = ("/srv/ca", "/srv/ca-client", "/etc/config")
+PLACE = Place(Path("/here"), "127.80.1.2", {path: Path(f"/here{path}") for path in PATHS})
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_only_paths_below_mounts_become_local(text: str, localised: str) -> None
 
 
 def test_a_container_without_mounts_keeps_its_paths() -> None:
-    assert Place(Path("/here"), "127.80.1.2", ()).localised("/srv/ca") == "/srv/ca"
+    assert Place(Path("/here"), "127.80.1.2").localised("/srv/ca") == "/srv/ca"
 
 
 def test_users_may_not_bind_privileged_ports() -> None:
@@ -57,13 +58,13 @@ def test_a_port_that_is_in_use_on_all_addresses_gets_another_number() -> None:
     assert ports[2379] == 2379
     with socket.create_server((address, ports[port])):
         pass
-    assert Place(Path("/here"), address, (), ports).port(port) == ports[port]
+    assert Place(Path("/here"), address, ports=ports).port(port) == ports[port]
 
 
 def test_a_process_may_serve_a_port_that_its_pod_does_not_list() -> None:
     with socket.create_server(("0.0.0.0", 0)) as everywhere:  # noqa: S104 - takes all addresses
         port = everywhere.getsockname()[1]
-        place = Place(Path("/here"), "127.80.1.2", (), {2379: 2379})
+        place = Place(Path("/here"), "127.80.1.2", ports={2379: 2379})
         chosen = place.claim(port)
     assert chosen not in (port, 2379)
     assert place.claim(port) == place.port(port) == place.claim(chosen) == chosen

@@ -20,7 +20,7 @@ from pergola.sandbox.process_node.programs import (
     repositories,
 )
 
-PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca",))
+PLACE = Place(Path("/here"), "127.80.1.2", {"/srv/ca": Path("/here/srv/ca")})
 SHARED = NodeEnvironment(Path("/node"), Path("/egress.yaml"), "http://127.0.0.1:1")
 PLAIN = OWN_RESOURCE_MANAGER["gardener-resource-manager"]
 BUILT = {name: Path("/bin") / name for name in (*REQUIRED, *OPTIONAL)}
@@ -109,7 +109,10 @@ def test_the_servers_of_a_component_listen_on_its_address() -> None:
 
 @pytest.mark.parametrize(
     ("target", "kubeconfig"),
-    [("{kubeconfig: ''}", "/in-cluster.kubeconfig"), ("{kubeconfig: /srv/ca/x}", "/here/srv/ca/x")],
+    [
+        ("{kubeconfig: ''}", "/here/in-cluster.kubeconfig"),
+        ("{kubeconfig: /srv/ca/x}", "/here/srv/ca/x"),
+    ],
 )
 def test_a_target_without_a_kubeconfig_is_the_cluster_of_the_pod(
     target: str, kubeconfig: str
@@ -132,7 +135,7 @@ def test_a_target_without_a_kubeconfig_is_the_cluster_of_the_pod(
     ],
 )
 def test_ports_may_have_other_numbers(program: str, arg: str, adapted: str) -> None:
-    place = Place(Path("/here"), "127.1", (), {443: 20001})
+    place = Place(Path("/here"), "127.1", ports={443: 20001})
     args = (arg, "--advertise-client-urls=https://etcd-client:443")
     assert adapted in PROGRAMS[program].adapt(args, place, SHARED)
     configuration = adapt_file(b"kind: X\nserver:\n  webhooks: {port: 443}\n", place, SHARED, PLAIN)

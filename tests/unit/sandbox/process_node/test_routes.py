@@ -42,7 +42,7 @@ def _owned(name: str, labels: dict[str, str], owner: JsonObject) -> JsonObject:
 
 @pytest.fixture
 def routes() -> Routes:
-    places = {Key("garden", "api"): Place(Path("/here"), ADDRESS, ())}
+    places = {Key("garden", "api"): Place(Path("/here"), ADDRESS)}
     return Routes(observed_services(), places)
 
 

@@ -7,7 +7,6 @@ import pytest
 from pergola.api.objects import JsonObject, Key
 from pergola.sandbox.process_node.volumes import (
     MissingFile,
-    claims,
     mounted_files,
     mounts_token,
     referenced,
@@ -108,10 +107,3 @@ def test_missing_sources_are_reported_unless_they_are_optional(
         files(pod({"name": "tls", "secret": secret}, mounts={"tls": "/tls"}))
     optional = {"name": "tls", "secret": {**secret, "optional": True}}
     assert files(pod(optional, mounts={"tls": "/tls"})) == {}
-
-
-def test_claims_are_found_by_mount_path() -> None:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-etcd-0"}}
-    obj = pod(volume, mounts={"data": "/var/etcd"})
-    assert claims(obj, obj["spec"]["containers"][0]) == {"/var/etcd": "data-etcd-0"}
-    assert files(obj) == {}
