@@ -1,9 +1,9 @@
-"""gardener-node-agent on simulated nodes: it updates them in place (spec 31 §1)."""
+"""What runs on nodes while they are updated in place (spec 31 §1), where kwok simulates nodes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from pergola.api.kinds import NODE
 from pergola.api.objects import JsonObject, Key, labels_of, maps_at
@@ -16,31 +16,45 @@ SELECTED: Final = "node.machine.sapcloud.io/selected-for-update"
 _RESULT: Final = "node.machine.sapcloud.io/update-result"
 _CONDITION: Final = "InPlaceUpdate"
 _DRAINED: Final = "ReadyForUpdate"
+_NOT_READY: Final = "node.gardener.cloud/critical-components-not-ready"
+
+
+class _State(NamedTuple):
+    """What is to be done on a node.
+
+    Attributes:
+        is_drained: whether machine-controller-manager waits for the update.
+        is_new: whether it has the taint that lasts until its critical pods run.
+    """
+
+    is_drained: bool
+    is_new: bool
 
 
 @asynccontextmanager
-async def node_agents(client: Client, result: str = "successful") -> AsyncGenerator[None]:
-    """Update nodes once machine-controller-manager has drained them, as their agents do.
+async def node_agents(client: Client) -> AsyncGenerator[None]:
+    """Update nodes that are drained, as gardener-node-agent does, and run their critical pods."""
+    nodes = Cache(client, NODE, _read)
+    waiting: asyncio.Queue[tuple[Key, _State]] = asyncio.Queue()
 
-    Args:
-        result: of each update, `successful` or `failed`.
-    """
-    nodes = Cache(client, NODE, _is_due)
-    waiting: asyncio.Queue[Key] = asyncio.Queue()
+    def on_node(change: Change[_State]) -> None:
+        if change.new is not None and change.new != change.old and any(change.new):
+            waiting.put_nowait((change.key, change.new))
 
-    def on_node(change: Change[bool]) -> None:
-        if change.new and not change.old:
-            waiting.put_nowait(change.key)
-
-    async def update() -> None:
+    async def act() -> None:
         while True:
-            patch = {"metadata": {"labels": {_RESULT: result}}}
+            key, state = await waiting.get()
+            patch: JsonObject = {}
+            if state.is_drained:
+                patch["metadata"] = {"labels": {_RESULT: "successful"}}
+            if state.is_new:
+                patch["spec"] = {"taints": []}
             with suppress(NotFound):
-                await client.patch(NODE, await waiting.get(), patch)
+                await client.patch(NODE, key, patch)
 
     nodes.subscribe(on_node)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(nodes.run()), group.create_task(update())]
+        tasks = [group.create_task(nodes.run()), group.create_task(act())]
         try:
             yield
         finally:
@@ -48,9 +62,10 @@ async def node_agents(client: Client, result: str = "successful") -> AsyncGenera
                 task.cancel()
 
 
-def _is_due(node: JsonObject) -> bool:
+def _read(node: JsonObject) -> _State:
     is_drained = any(
         (each.get("type"), each.get("reason")) == (_CONDITION, _DRAINED)
         for each in maps_at(node, "status", "conditions")
     )
-    return is_drained and _RESULT not in labels_of(node)
+    is_new = any(each.get("key") == _NOT_READY for each in maps_at(node, "spec", "taints"))
+    return _State(is_drained and _RESULT not in labels_of(node), is_new)

@@ -1,7 +1,9 @@
 """Machines that come from another seed (spec 31 §5, restore).
 
 Their Machines and MachineSets are created as they were, before machine-controller-manager starts;
-otherwise it would create new machines in the cloud.
+otherwise it would create new machines in the cloud. Only the MachineClasses of the Worker exist on
+the new seed: a Machine of another one, because it was updated in place or is about to be replaced,
+gets that of its pool. Without a class, machine-controller-manager could not even delete it.
 """
 
 import base64
@@ -47,6 +49,8 @@ async def restore(provider: WorkerContract[C], context: Context, obj: JsonObject
     await deploy_classes(context, desired, plan.secret)
     for machines in with_state:
         state = states[machines.name]
+        for each in maps_at(state, "machines"):
+            map_at(each, "spec", "class")["name"] = machines.class_name
         for kind, field in ((MACHINE_SET, "machineSets"), (MACHINE, "machines")):
             objects = [_typed(each, kind, namespace) for each in maps_at(state, field)]
             await writes.each_of(objects, lambda each: _create(client, each))

@@ -110,11 +110,8 @@ def stuck(live: Live, now: datetime) -> str:
 
 def is_updated(pool: str, desired: Sequence[DesiredMachines], live: Live) -> bool:
     """Return whether no machine of a pool waits for its update."""
-    return all(
-        number(live.deployments.get(each.name, {}), "updatedReplicas")
-        >= number(live.deployments.get(each.name, {}), "replicas")
-        for each in desired
-        if each.pool == pool
+    return not any(
+        machine for each in desired if each.pool == pool for machine in _old_machines(each, live)
     )
 
 
@@ -144,18 +141,19 @@ class _Counts:
     @classmethod
     def of(cls, desired: DesiredMachines, live: Live) -> "_Counts":
         deployment = live.deployments.get(desired.name, {})
-        unselected = being_updated = 0
+        replicas, unselected, being_updated = number(deployment, "replicas"), 0, 0
         if desired.is_manual:
-            for old in _old_sets(desired, live):
-                unselected += number(old, "replicas")
-                being_updated += sum(
-                    1 for machine in live.machines_of(name_of(old)) if _is_being_updated(machine)
-                )
+            # A machine has its new owner as soon as it is updated, but the numbers of its former
+            # and its new MachineSet follow one after the other.
+            replicas = sum(1 for _ in _machines(live.sets_of(desired.name), live))
+            old = [*_old_machines(desired, live)]
+            being_updated = sum(map(_is_being_updated, old))
+            unselected = len(old) - being_updated
         return cls(
             name=desired.name,
             has_set=_has_set(desired.name, desired.class_name, live),
             desired=current_replicas(deployment),
-            replicas=number(deployment, "replicas"),
+            replicas=replicas,
             updated=number(deployment, "updatedReplicas"),
             available=number(deployment, "availableReplicas"),
             unavailable=number(deployment, "unavailableReplicas"),
@@ -194,8 +192,14 @@ def _has_set(deployment: str, class_name: str, live: Live) -> bool:
     return any(class_of(each) == class_name for each in live.sets_of(deployment))
 
 
-def _old_sets(desired: DesiredMachines, live: Live) -> Iterator[JsonObject]:
-    return (each for each in live.sets_of(desired.name) if class_of(each) != desired.class_name)
+def _old_machines(desired: DesiredMachines, live: Live) -> Iterator[JsonObject]:
+    """Yield the machines of a MachineDeployment that are not updated yet."""
+    sets = live.sets_of(desired.name)
+    return _machines((each for each in sets if class_of(each) != desired.class_name), live)
+
+
+def _machines(sets: Iterable[JsonObject], live: Live) -> Iterator[JsonObject]:
+    return (machine for each in sets for machine in live.machines_of(name_of(each)))
 
 
 def _is_being_updated(machine: JsonObject) -> bool:

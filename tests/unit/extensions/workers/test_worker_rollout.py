@@ -165,13 +165,29 @@ def test_machines_are_not_awaited_until_users_start_their_updates() -> None:
     pool = wanted(is_manual=True)
     status: dict[str, Any] = {"updatedReplicas": 1}
     sets = (machine_set("new", 1), machine_set("old", 1))
-    candidate = live(*sets, machines=(machine("old", "CandidateForUpdate"),), **status)
-    selected = live(*sets, machines=(machine("old", "SelectedForUpdate"),), **status)
+    updated = machine("new", "UpdateSuccessful")
+    candidate = live(*sets, machines=(updated, machine("old", "CandidateForUpdate")), **status)
+    selected = live(*sets, machines=(updated, machine("old", "SelectedForUpdate")), **status)
 
     assert missing([pool], candidate, is_hibernated=False) == ""
     assert missing([pool], selected, is_hibernated=False) == "1 old machine(s) are being updated"
     assert not is_updated("pool", [pool], candidate)
-    assert is_updated("pool", [pool], live(*sets))
+    assert is_updated("pool", [pool], live(*sets, machines=(updated, updated)))
+
+
+@pytest.mark.parametrize("of_old_set", [0, 1])
+@pytest.mark.parametrize("of_all", [1, 2])
+def test_an_update_is_awaited_until_all_numbers_know_of_it(of_old_set: int, of_all: int) -> None:
+    """The last machine has its new owner, but the numbers follow one after the other."""
+    pool = wanted(is_manual=True)
+    machines = (machine("new", "UpdateSuccessful"),) * 2
+    sets = (machine_set("new", 1), machine_set("old", of_old_set))
+    late = live(*sets, machines=machines, updatedReplicas=1, replicas=of_all)
+    done = live(*sets, machines=machines, updatedReplicas=2, replicas=2)
+
+    assert missing([pool], late, is_hibernated=False) != ""
+    assert missing([pool], done, is_hibernated=False) == ""
+    assert is_updated("pool", [pool], done)
 
 
 def failed(name: str, text: str | None, operation: str = "Create") -> JsonObject:
