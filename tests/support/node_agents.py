@@ -11,9 +11,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.caching.cache import Cache, Change
 
-SELECTED: Final = "node.machine.sapcloud.io/selected-for-update"
-"""The label by which a node is chosen for its update."""
 _RESULT: Final = "node.machine.sapcloud.io/update-result"
+_REASON: Final = "node.machine.sapcloud.io/update-failed-reason"
 _CONDITION: Final = "InPlaceUpdate"
 _DRAINED: Final = "ReadyForUpdate"
 _NOT_READY: Final = "node.gardener.cloud/critical-components-not-ready"
@@ -32,8 +31,14 @@ class _State(NamedTuple):
 
 
 @asynccontextmanager
-async def node_agents(client: Client) -> AsyncGenerator[None]:
-    """Update nodes that are drained, as gardener-node-agent does, and run their critical pods."""
+async def node_agents(client: Client, *, failure: str = "") -> AsyncGenerator[None]:
+    """Update nodes that are drained, as gardener-node-agent does, and run their critical pods.
+
+    Args:
+        failure: why each update fails; empty if it does not.
+    """
+    result = "failed" if failure else "successful"
+    updated = {"labels": {_RESULT: result}, "annotations": {_REASON: failure}}
     nodes = Cache(client, NODE, _read)
     waiting: asyncio.Queue[tuple[Key, _State]] = asyncio.Queue()
 
@@ -46,7 +51,7 @@ async def node_agents(client: Client) -> AsyncGenerator[None]:
             key, state = await waiting.get()
             patch: JsonObject = {}
             if state.is_drained:
-                patch["metadata"] = {"labels": {_RESULT: "successful"}}
+                patch["metadata"] = updated
             if state.is_new:
                 patch["spec"] = {"taints": []}
             with suppress(NotFound):

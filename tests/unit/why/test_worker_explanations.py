@@ -93,6 +93,36 @@ def test_a_roll_out_names_both_classes() -> None:
     )
 
 
+def in_place(orchestration: str) -> Live:
+    """Return two machines that are to be updated in place; the update of one has begun."""
+    updated = deployment(updatedReplicas=0)
+    strategy = {"orchestrationType": orchestration}
+    updated["spec"]["strategy"] = {"type": "InPlaceUpdate", "inPlaceUpdate": strategy}
+    begun, waiting = machine("a", "Running", of="old"), machine("b", "Running", of="old")
+    begun["status"]["conditions"] = [{"type": "InPlaceUpdate", "reason": "SelectedForUpdate"}]
+    waiting["status"]["conditions"] = [{"type": "InPlaceUpdate", "reason": "CandidateForUpdate"}]
+    waiting["metadata"]["labels"] = {"node": "node-b"}
+    sets = [machine_set("new", 0), machine_set("old", 2)]
+    return Live({NAME: updated}, sets, [begun, waiting])
+
+
+def test_machines_that_are_updated_in_place_are_named() -> None:
+    begun, waiting = troubles(NAME, in_place("Auto"))
+
+    assert begun.text == "an update in place of a"
+    assert (waiting.text, waiting.advice) == ("1 machine(s) wait for their update in place", "")
+
+
+def test_users_learn_how_to_start_updates_in_place() -> None:
+    _, waiting = troubles(NAME, in_place("Manual"))
+
+    assert waiting.topic is Topic.WAITS
+    assert waiting.text == "1 machine(s) wait until their update in place is started"
+    assert waiting.advice.endswith(
+        "kubectl label node node-b node.machine.sapcloud.io/selected-for-update=true"
+    )
+
+
 def test_machines_that_do_not_run_are_listed_with_their_last_words() -> None:
     machines = [machine("a", "Pending", description="Creating machine on cloud provider")]
     live = Live({NAME: deployment(readyReplicas=1)}, [machine_set("new", 2)], machines)

@@ -111,7 +111,10 @@ def stuck(live: Live, now: datetime) -> str:
 def is_updated(pool: str, desired: Sequence[DesiredMachines], live: Live) -> bool:
     """Return whether no machine of a pool waits for its update."""
     return not any(
-        machine for each in desired if each.pool == pool for machine in _old_machines(each, live)
+        machine
+        for each in desired
+        if each.pool == pool
+        for machine in old_machines(each.name, each.class_name, live)
     )
 
 
@@ -146,8 +149,8 @@ class _Counts:
             # A machine has its new owner as soon as it is updated, but the numbers of its former
             # and its new MachineSet follow one after the other.
             replicas = sum(1 for _ in _machines(live.sets_of(desired.name), live))
-            old = [*_old_machines(desired, live)]
-            being_updated = sum(map(_is_being_updated, old))
+            old = [*old_machines(desired.name, desired.class_name, live)]
+            being_updated = sum(map(is_being_updated, old))
             unselected = len(old) - being_updated
         return cls(
             name=desired.name,
@@ -192,17 +195,22 @@ def _has_set(deployment: str, class_name: str, live: Live) -> bool:
     return any(class_of(each) == class_name for each in live.sets_of(deployment))
 
 
-def _old_machines(desired: DesiredMachines, live: Live) -> Iterator[JsonObject]:
-    """Yield the machines of a MachineDeployment that are not updated yet."""
-    sets = live.sets_of(desired.name)
-    return _machines((each for each in sets if class_of(each) != desired.class_name), live)
+def old_machines(deployment: str, class_name: str, live: Live) -> Iterator[JsonObject]:
+    """Yield the machines of a MachineDeployment that are not replaced or updated yet.
+
+    Args:
+        class_name: the MachineClass of new machines.
+    """
+    sets = live.sets_of(deployment)
+    return _machines((each for each in sets if class_of(each) != class_name), live)
 
 
 def _machines(sets: Iterable[JsonObject], live: Live) -> Iterator[JsonObject]:
     return (machine for each in sets for machine in live.machines_of(name_of(each)))
 
 
-def _is_being_updated(machine: JsonObject) -> bool:
+def is_being_updated(machine: JsonObject) -> bool:
+    """Return whether the update in place of a Machine has begun."""
     return any(
         each.get("type") == UPDATE and each.get("reason") != CANDIDATE
         for each in maps_at(machine, "status", "conditions")

@@ -14,11 +14,10 @@ from pergola.health.times import read_time
 from pergola.why.answer import Asked, Part, Statement, Topic
 from pergola.why.reading import Reader
 from pergola.why.workers.controller import controller_problem
-from pergola.why.workers.observed import class_statements, deployment_of, of_worker
+from pergola.why.workers.observed import NODE_LABEL, class_statements, deployment_of, of_worker
 from pergola.why.workers.words import said
 
 RUNNING: Final = "Running"
-_NODE: Final = "node"
 _WAITING: Final = ("", "Pending", "Available", "InPlaceUpdating", "InPlaceUpdateSuccessful")
 _FORCE: Final = "force-deletion"
 _DRAIN: Final = (
@@ -74,7 +73,7 @@ def state_of(machine: JsonObject, subject: str = "") -> Statement:
 
 def _decided(machine: JsonObject) -> Iterator[Statement]:
     instance = str(map_at(machine, "spec").get("providerID") or "")
-    node = labels_of(machine).get(_NODE) or str(map_at(machine, "status").get("node") or "")
+    node = labels_of(machine).get(NODE_LABEL) or str(map_at(machine, "status").get("node") or "")
     text = f"its instance is {instance}" if instance else "it has no instance yet"
     text += f", and its node {node}" if node else ", and no node has joined"
     yield Statement(topic=Topic.DECIDED, text=text)

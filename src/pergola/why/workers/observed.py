@@ -1,6 +1,6 @@
 """The objects of machine-controller-manager in a namespace, and where machines belong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET
@@ -17,10 +17,15 @@ from pergola.extension_api.kinds import WORKER
 from pergola.extensions.workers.deployments import NAME_LABEL, POOL_LABEL
 from pergola.extensions.workers.desired import NODE_ZONE
 from pergola.extensions.workers.live import Live, class_of
-from pergola.extensions.workers.rollout import number
+from pergola.extensions.workers.rollout import is_being_updated, number, old_machines
 from pergola.why.answer import Statement, Topic
 from pergola.why.reading import Reader
 
+NODE_LABEL: Final = "node"
+"""The label of a Machine with the name of its node."""
+SELECTED: Final = "node.machine.sapcloud.io/selected-for-update"
+"""The label with which users start the update of a node."""
+_MANUAL: Final = "Manual"
 _ZONE: Final = "topology.kubernetes.io/zone"
 
 
@@ -79,9 +84,13 @@ def zone_in(obj: JsonObject) -> str:
 
 
 def roll_out(name: str, live: Live) -> Iterator[Statement]:
-    """Yield which class replaces which one, if machines of a MachineDeployment are replaced."""
+    """Yield which class replaces which one, or how far an update in place has got."""
     deployment = live.deployments[name]
     new = class_of(deployment)
+    if in_place := map_at(deployment, "spec", "strategy", "inPlaceUpdate"):
+        is_manual = in_place.get("orchestrationType") == _MANUAL
+        yield from _updates(deployment, [*old_machines(name, new, live)], is_manual=is_manual)
+        return
     old = {
         class_of(each): number(each, "replicas")
         for each in live.sets_of(name)
@@ -95,6 +104,38 @@ def roll_out(name: str, live: Live) -> Iterator[Statement]:
             subject=f"{MACHINE_DEPLOYMENT.kind} {Key.of(deployment)}",
             text=f"a roll-out: class {new} has {updated} machine(s), and replaces {left}",
         )
+
+
+def _updates(
+    deployment: JsonObject, machines: Sequence[JsonObject], *, is_manual: bool
+) -> Iterator[Statement]:
+    """Yield which machines are updated in place, and which wait for somebody to start that.
+
+    Args:
+        machines: those that are not updated yet.
+    """
+    subject = f"{MACHINE_DEPLOYMENT.kind} {Key.of(deployment)}"
+    updating = sorted(name_of(each) for each in machines if is_being_updated(each))
+    waiting = sorted(
+        labels_of(each).get(NODE_LABEL, name_of(each))
+        for each in machines
+        if not is_being_updated(each)
+    )
+    if updating:
+        text = f"an update in place of {', '.join(updating)}"
+        yield Statement(topic=Topic.WAITS, subject=subject, text=text)
+    if waiting and is_manual:
+        yield Statement(
+            topic=Topic.WAITS,
+            subject=subject,
+            text=f"{len(waiting)} machine(s) wait until their update in place is started",
+            because="the pool has the strategy ManualInPlaceUpdate",
+            advice=f"in the Shoot, for one node after the other: kubectl label node {waiting[0]} "
+            f"{SELECTED}=true",
+        )
+    elif waiting:
+        text = f"{len(waiting)} machine(s) wait for their update in place"
+        yield Statement(topic=Topic.WAITS, subject=subject, text=text)
 
 
 def _in_zone(zone: str) -> str:

@@ -10,12 +10,13 @@ import pytest
 
 from pergola.api.kinds import MACHINE, MACHINE_CLASS, MACHINE_SET, NODE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of, uid_of
-from pergola.extensions.workers.live import class_of
+from pergola.extensions.workers.live import KINDS, class_of, read_live
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import running, until
+from pergola.why.workers.deployment import troubles
+from pergola.why.workers.observed import NODE_LABEL, SELECTED
 from tests.support.aws.worker_site import PATIENCE, WorkerSite
-from tests.support.machine_controllers import NODE_LABEL
-from tests.support.node_agents import SELECTED, node_agents
+from tests.support.node_agents import node_agents
 
 ZONE: Final = "eu-west-1a"
 NEWER: Final = "1.99.0"
@@ -88,6 +89,7 @@ async def test_users_choose_when_each_machine_is_updated_in_place(site: WorkerSi
         await site.change({**pool, "kubernetesVersion": NEWER})
         assert hashes(await site.until_reconciled()) == before
         assert await sets(site) == [old, old]
+        assert await advised(site) in {labels_of(each)[NODE_LABEL] for each in kept.values()}
         [new] = {*await site.names(MACHINE_CLASS)} - {old}
 
         first, second = kept.values()
@@ -130,6 +132,32 @@ async def test_machines_that_were_updated_in_place_have_a_class_on_another_seed(
     assert await site.instances() == {}
 
 
+async def test_an_update_that_fails_is_reported_in_the_words_of_the_node(
+    worker_site: WorkerSite,
+) -> None:
+    site, pool = worker_site, in_place(worker_site, "AutoInPlaceUpdate")
+    actuator = await site.create_worker(pool)
+    async with node_agents(site.client, failure="no space left"), running(site.unit(actuator)):
+        await site.until_reconciled()
+        instances = await site.instances()
+        await site.change({**pool, "kubernetesVersion": NEWER})
+        failed = await site.until(lambda worker: bool(_error(worker)), patience=PATIENCE)
+
+    assert "no space left" in _error(failed)
+    assert await site.instances() == instances
+
+
+async def advised(site: WorkerSite) -> str:
+    """Return the node whose update `pergola why` advises to start, with which label."""
+    live = await read_live(site.client, site.namespace, KINDS)
+    [name] = live.deployments
+    [waiting] = troubles(name, live)
+    command = waiting.advice.partition("kubectl label node ")[2]
+    node, label = command.split()
+    assert label == f"{SELECTED}=true"
+    return node
+
+
 async def complete(site: WorkerSite) -> None:
     """Check that the class of each machine exists."""
     named = {class_of(each) for each in (await machines(site)).values()}
@@ -147,6 +175,10 @@ async def select(site: WorkerSite, machine: JsonObject) -> None:
         lambda each: _owner(each) != _owner(machine),
         patience=PATIENCE,
     )
+
+
+def _error(worker: JsonObject) -> str:
+    return str(map_at(worker, "status", "lastError").get("description") or "")
 
 
 def _owner(machine: JsonObject) -> str:

@@ -114,7 +114,7 @@ func (c *controller) ControllerUnpublishVolume(
 // tags returns those of the original: the cluster, and what the volume is for.
 func (c *controller) tags(request *csi.CreateVolumeRequest) []types.Tag {
 	pairs := map[string]string{
-		volumeName:                           "" + request.Name,
+		volumeName:                           request.Name,
 		name + "/cluster":                    "true",
 		"KubernetesCluster":                  c.cluster,
 		"Name":                               c.cluster + "-dynamic-" + request.Name,
