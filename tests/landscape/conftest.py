@@ -8,8 +8,9 @@ import pytest
 import pytest_asyncio
 
 from pergola.api.objects import Key
+from pergola.cloud.aws import AwsClient
 from pergola.sandbox.aws.corrections import CorrectedAws
-from pergola.sandbox.landscape.aws import account_in_aws
+from pergola.sandbox.landscape.aws import REGION, account_in_aws
 from tests.support.landscape import SeedCluster, World, living_landscape
 from tests.support.landscape_aws import BACKED_UP, backup_secret
 
@@ -70,3 +71,10 @@ async def landscape_of_provider_local(
     async with living_landscape(name, tmp_path_factory.mktemp("provider-local")) as world:
         await world.install_original("provider-local")
         yield world
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def account(aws: CorrectedAws) -> AsyncIterator[AwsClient]:
+    """Yield a client of the account."""
+    async with aws.client(REGION) as client:
+        yield client

@@ -10,7 +10,6 @@ from pergola.api.objects import JsonObject, uid_of
 from pergola.cloud.aws import AwsClient
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
-from pergola.sandbox.landscape.aws import REGION
 from tests.support.landscape import SeedCluster, World
 from tests.support.landscape_machines import (
     ZONES,
@@ -28,13 +27,6 @@ pytestmark = [
 ]
 
 POOLS = (pool("one"), pool("two"))
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def account(aws: CorrectedAws) -> AsyncIterator[AwsClient]:
-    """Yield a client of the account."""
-    async with aws.client(REGION) as client:
-        yield client
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -16,9 +16,8 @@ from pergola.cloud.aws.network import tags_of
 from pergola.kube.client import Client
 from pergola.providers.aws.desired import ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.sandbox.aws.corrections import CorrectedAws
-from pergola.sandbox.aws.world import Network, everything, tags_in, without_tags
+from pergola.sandbox.aws.world import Network, tags_in, without_tags
 from pergola.sandbox.landscape import in_aws
-from pergola.sandbox.landscape.aws import REGION
 from pergola.sandbox.on_demand import AWS_CLOUD_CONTROLLER_MANAGER
 from pergola.testing.waiting import until, until_gone
 from tests.support.aws.cloud_balancers import classic, ingress
@@ -34,6 +33,7 @@ from tests.support.aws.cloud_volumes import (
     volume_of,
 )
 from tests.support.landscape import PATIENCE, World
+from tests.support.landscape_aws import settled
 from tests.support.landscape_machines import (
     ZONES,
     ShootOnAws,
@@ -59,15 +59,12 @@ _SERVICE: Final[JsonObject] = {
 
 
 async def test_a_service_gets_an_address_and_a_claim_a_volume_in_the_network_of_the_user(
-    landscape_on_aws: World, aws: CorrectedAws
+    landscape_on_aws: World, aws: CorrectedAws, account: AwsClient
 ) -> None:
     landscape = landscape_on_aws
     names = (AWS_CLOUD_CONTROLLER_MANAGER, *PROGRAMS.values())
     programs = await asyncio.to_thread(in_aws, aws.url, *names)
-    async with (
-        aws.client(REGION) as account,
-        landscape.opened_seed("clouds", programs=programs) as seed,
-    ):
+    async with landscape.opened_seed("clouds", programs=programs) as seed:
         await landscape.join(seed)
         network = await Network.complete(account, zones="ab", cidr=_NODES)
         config = network.config(group=await network.security_group())
@@ -137,16 +134,3 @@ async def use_volume(client: Client, shoot: ShootOnAws, nodes: dict[str, JsonObj
     await client.delete(POD, Key.of(user))
     await client.delete(PVC, Key.of(claim))
     await until_gone(client, PERSISTENT_VOLUME, Key.of(shipped), patience=PATIENCE)
-
-
-async def settled(account: AwsClient) -> dict[str, JsonObject]:
-    """Return everything in an account once nothing of it is being created.
-
-    Without the numbers of free addresses: moto does not free those of terminated instances.
-    """
-    found = await everything(account)
-    while any(each.get("State") == "pending" for each in found.values()):
-        found = await everything(account)
-    for each in found.values():
-        each.pop("AvailableIpAddressCount", None)
-    return found

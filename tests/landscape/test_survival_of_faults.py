@@ -10,9 +10,8 @@ import pytest
 
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.objects import Key, uid_of
-from pergola.sandbox.aws.corrections import CorrectedAws
+from pergola.cloud.aws import AwsClient
 from pergola.sandbox.aws.world import everything
-from pergola.sandbox.landscape.aws import REGION
 from tests.support.landscape import SeedCluster, World, processes, uids
 from tests.support.landscape_faults import killed_at_random
 from tests.support.landscape_machines import create_shoot_with_machines, pool
@@ -45,26 +44,24 @@ async def test_processes_that_are_killed_in_every_phase_lose_nothing(
 
 
 async def test_extensions_that_are_killed_keep_the_machines_and_leave_nothing_in_aws(
-    landscape_on_aws: World, seed: SeedCluster, aws: CorrectedAws, chance: random.Random
+    landscape_on_aws: World, account: AwsClient, seed: SeedCluster, chance: random.Random
 ) -> None:
-    landscape = landscape_on_aws
-    async with aws.client(REGION) as account:
-        before = await everything(account)
-        async with killed_at_random(landscape, (seed,), chance) as kills:
-            shoot = await create_shoot_with_machines(
-                landscape, account, seed, "killed-on-aws", pool("one")
-            )
-            await shoot.until_nodes_run(3)
-            machines, instances = await shoot.machines(), await shoot.instances()
-            lasting = await uids(seed.site.client)
-            while kills.count("extension") < _KILLS // 2:
-                await landscape.perform(SHOOT, shoot.key, "reconcile")
-            assert await shoot.instances() == instances
-            kept = {name: uid_of(each) for name, each in (await shoot.machines()).items()}
-            assert kept == {name: uid_of(each) for name, each in machines.items()}
-            assert lasting.items() <= (await uids(seed.site.client)).items()
-            await landscape.delete(SHOOT, shoot.key)
-        assert await everything(account) == before
+    landscape, before = landscape_on_aws, await everything(account)
+    async with killed_at_random(landscape, (seed,), chance) as kills:
+        shoot = await create_shoot_with_machines(
+            landscape, account, seed, "killed-on-aws", pool("one")
+        )
+        await shoot.until_nodes_run(3)
+        machines, instances = await shoot.machines(), await shoot.instances()
+        lasting = await uids(seed.site.client)
+        while kills.count("extension") < _KILLS // 2:
+            await landscape.perform(SHOOT, shoot.key, "reconcile")
+        assert await shoot.instances() == instances
+        kept = {name: uid_of(each) for name, each in (await shoot.machines()).items()}
+        assert kept == {name: uid_of(each) for name, each in machines.items()}
+        assert lasting.items() <= (await uids(seed.site.client)).items()
+        await landscape.delete(SHOOT, shoot.key)
+    assert await everything(account) == before
     assert seed.refused() == []
 
 

@@ -4,7 +4,9 @@ from typing import Final
 
 from pergola.api.kinds import SHOOT
 from pergola.api.objects import JsonObject, Key, map_at
+from pergola.cloud.aws import AwsClient
 from pergola.manifests import manifest
+from pergola.sandbox.aws.world import everything
 from pergola.sandbox.landscape import Reconciliation, create_shoot, succeeded
 from pergola.sandbox.landscape.aws import REGION
 from pergola.testing.waiting import until
@@ -51,3 +53,16 @@ async def move(landscape: World, key: Key, target: SeedCluster) -> None:
         return is_restored and succeeded(Reconciliation(obj))
 
     await until(landscape.garden, SHOOT, key, is_there, patience=PATIENCE)
+
+
+async def settled(account: AwsClient) -> dict[str, JsonObject]:
+    """Return everything in an account once nothing of it is being created.
+
+    Without the numbers of free addresses: moto does not free those of terminated instances.
+    """
+    found = await everything(account)
+    while any(each.get("State") == "pending" for each in found.values()):
+        found = await everything(account)
+    for each in found.values():
+        each.pop("AvailableIpAddressCount", None)
+    return found

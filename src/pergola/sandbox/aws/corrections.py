@@ -26,6 +26,7 @@ from pergola.sandbox.aws.gaps import (
     Correction,
     EgressOnlyGateways,
     EndpointRoutes,
+    InstanceGroups,
     IpamPools,
     NatGateways,
     Readiness,
@@ -76,6 +77,7 @@ class Standard:
             AttachedTables(),
             EgressOnlyGateways(),
             EndpointRoutes(),
+            InstanceGroups(),
             SubnetBlocks(),
             *more,
         )

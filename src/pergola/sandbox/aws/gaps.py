@@ -25,6 +25,7 @@ PENDING: Final = "pending"
 DELETING: Final = "deleting"
 DELETED: Final = "deleted"
 FAILED: Final = "failed"
+_INTERFACES: Final = "networkInterfaceSet"
 PREFIX_LIST: Final = "pl-6da54004"
 """The destination of routes to gateway endpoints; AWS has one for each service."""
 
@@ -297,6 +298,20 @@ class EndpointRoutes(Correction):
             if routes is not None and text_at(item, "routeTableId") in tables:
                 route = {"destinationPrefixListId": PREFIX_LIST, "gatewayId": endpoint}
                 add(routes, "item", [*route.items(), ("state", "active")])
+
+
+class InstanceGroups(Correction):
+    """An instance has the security groups of its first interface; moto says that it has none."""
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Add the groups to new and described instances."""
+        if call.operation not in ("RunInstances", "DescribeInstances"):
+            return
+        for instances in answer.named("instancesSet"):
+            for instance in instances:
+                groups, interfaces = child(instance, "groupSet"), children(instance, _INTERFACES)
+                if groups is not None and not len(groups) and interfaces:
+                    groups.extend(children(interfaces[0], "groupSet"))
 
 
 class IpamPools(Correction):

@@ -302,6 +302,28 @@ async def test_new_load_balancers_have_the_defaults_of_aws(client: AwsClient) ->
     assert other["Scheme"] == "internet-facing"
 
 
+async def test_an_instance_has_the_security_groups_of_its_first_interface(
+    client: AwsClient,
+) -> None:
+    network = await Network.create(client)
+    group = await network.security_group()
+    interface = {"DeviceIndex": 0, "SubnetId": network.workers["a"], "Groups": [group]}
+    started = await client.call(
+        "ec2",
+        "RunInstances",
+        ImageId="ami-0123456789abcdef0",
+        InstanceType="m5.large",
+        MinCount=1,
+        MaxCount=1,
+        NetworkInterfaces=[interface],
+    )
+    described = await client.call("ec2", "DescribeInstances")
+
+    [reservation] = described["Reservations"]
+    for instance in (*started["Instances"], *reservation["Instances"]):
+        assert [each["GroupId"] for each in instance["SecurityGroups"]] == [group]
+
+
 async def test_instances_of_most_types_have_no_topology(client: AwsClient) -> None:
     assert await client.pages("ec2", "DescribeInstanceTopology", "Instances") == []
 
