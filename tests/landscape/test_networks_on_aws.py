@@ -59,16 +59,18 @@ async def own_firewall(account: AwsClient) -> JsonObject:
     return config
 
 
-@pytest.mark.parametrize("build", [private, without_public_subnets, own_firewall])
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [("private", private), ("nopublic", without_public_subnets), ("firewall", own_firewall)],
+)
 async def test_two_pools_in_three_zones_use_the_network_of_the_user_and_leave_it_as_it_was(
-    landscape_on_aws: World, account: AwsClient, seed: SeedCluster, build: _Build
+    landscape_on_aws: World, account: AwsClient, seed: SeedCluster, name: str, build: _Build
 ) -> None:
     landscape = landscape_on_aws
     config = await build(account)
     networks = config["networks"]
     before = await settled(account)
     networks["vpc"]["cidr"] = None  # removes that of the example
-    name = build.__name__.replace("_", "-")[:10].rstrip("-")
     shoot = await create_shoot_with_machines(
         landscape, account, seed, name, pool("one"), pool("two"), infrastructure=config
     )

@@ -32,6 +32,7 @@ from pergola.sandbox.on_demand import (
 )
 from pergola.testing.crds import serve
 from tests.support.ports import held_port
+from tests.support.reactions import reacting
 
 NODE_LABEL: Final = "node"
 _COMMON: Final = ("--kube-api-qps=150", "--kube-api-burst=200", "--leader-elect=false", "--v=3")
@@ -113,31 +114,19 @@ async def serve_machines(client: Client) -> None:
 async def joining_nodes(client: Client, namespace: str) -> AsyncGenerator[None]:
     """Register a node for each machine that started, as its kubelet would; kwok keeps it ready."""
     machines = Cache(client, MACHINE, _joining, namespace=namespace)
-    waiting: asyncio.Queue[JsonObject] = asyncio.Queue()
     joined: set[Key] = set()
 
-    def on_machine(change: Change[JsonObject | None]) -> None:
-        if change.new is not None and change.old is None:
-            waiting.put_nowait(change.new)
+    def due(change: Change[JsonObject | None]) -> JsonObject | None:
+        return change.new if change.old is None else None
 
-    async def register() -> None:
-        while True:
-            node = await waiting.get()
-            joined.add(Key.of(node))
-            try:
-                await client.create(node)
-            except AlreadyExists:
-                continue
+    async def register(node: JsonObject) -> None:
+        joined.add(Key.of(node))
+        with suppress(AlreadyExists):
+            await client.create(node)
 
-    machines.subscribe(on_machine)
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(machines.run()), group.create_task(register())]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
+        async with reacting(machines, due, register):
+            yield
     finally:
         # Addresses, and with them names of nodes, are the same in each simulated AWS. An instance
         # whose node exists already is replaced: when the next test begins, they must be gone.
@@ -156,28 +145,21 @@ async def hurried_deletions(client: Client, namespace: str) -> AsyncGenerator[No
     a field changes that it does not read.
     """
     machines = Cache(client, MACHINE, _last_step, namespace=namespace)
-    waiting: asyncio.Queue[tuple[Key, str]] = asyncio.Queue()
 
-    def on_machine(change: Change[_Step]) -> None:
+    def due(change: Change[_Step]) -> tuple[Key, str] | None:
         new, old = change.new, change.old
         if new is not None and new.text and (old is None or old.text != new.text):
-            waiting.put_nowait((change.key, new.version))
+            return change.key, new.version
+        return None
 
-    async def hurry() -> None:
-        while True:
-            key, version = await waiting.get()
-            with suppress(NotFound):
-                patch = {"spec": {"class": {"apiGroup": f"seen-{version}"}}}
-                await client.patch(MACHINE, key, patch)
+    async def hurry(step: tuple[Key, str]) -> None:
+        key, version = step
+        with suppress(NotFound):
+            patch = {"spec": {"class": {"apiGroup": f"seen-{version}"}}}
+            await client.patch(MACHINE, key, patch)
 
-    machines.subscribe(on_machine)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(machines.run()), group.create_task(hurry())]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
+    async with reacting(machines, due, hurry):
+        yield
 
 
 class _Step(NamedTuple):

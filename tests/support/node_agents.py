@@ -1,6 +1,5 @@
-"""What runs on nodes while they are updated in place (spec 31 §1), where kwok simulates nodes."""
+"""Simulated gardener-node-agents, which update nodes in place (spec 31 §1)."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple
@@ -10,6 +9,7 @@ from pergola.api.objects import JsonObject, Key, labels_of, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.caching.cache import Cache, Change
+from tests.support.reactions import reacting
 
 _RESULT: Final = "node.machine.sapcloud.io/update-result"
 _REASON: Final = "node.machine.sapcloud.io/update-failed-reason"
@@ -19,7 +19,7 @@ _NOT_READY: Final = "node.gardener.cloud/critical-components-not-ready"
 
 
 class _State(NamedTuple):
-    """What is to be done on a node.
+    """The state of a node, as far as a simulated program must react.
 
     Attributes:
         is_drained: whether machine-controller-manager waits for the update.
@@ -37,34 +37,26 @@ async def node_agents(client: Client, *, failure: str = "") -> AsyncGenerator[No
     Args:
         failure: why each update fails; empty if it does not.
     """
-    result = "failed" if failure else "successful"
-    updated = {"labels": {_RESULT: result}, "annotations": {_REASON: failure}}
-    nodes = Cache(client, NODE, _read)
-    waiting: asyncio.Queue[tuple[Key, _State]] = asyncio.Queue()
+    labels = {_RESULT: "failed" if failure else "successful"}
+    # A merge patch with None removes the annotation of an earlier failure.
+    updated: JsonObject = {"labels": labels, "annotations": {_REASON: failure or None}}
 
-    def on_node(change: Change[_State]) -> None:
-        if change.new is not None and change.new != change.old and any(change.new):
-            waiting.put_nowait((change.key, change.new))
+    def due(change: Change[_State]) -> tuple[Key, _State] | None:
+        new = change.new
+        return (change.key, new) if new is not None and new != change.old and any(new) else None
 
-    async def act() -> None:
-        while True:
-            key, state = await waiting.get()
-            patch: JsonObject = {}
-            if state.is_drained:
-                patch["metadata"] = updated
-            if state.is_new:
-                patch["spec"] = {"taints": []}
-            with suppress(NotFound):
-                await client.patch(NODE, key, patch)
+    async def act(node: tuple[Key, _State]) -> None:
+        key, state = node
+        patch: JsonObject = {}
+        if state.is_drained:
+            patch["metadata"] = updated
+        if state.is_new:
+            patch["spec"] = {"taints": []}
+        with suppress(NotFound):
+            await client.patch(NODE, key, patch)
 
-    nodes.subscribe(on_node)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(nodes.run()), group.create_task(act())]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
+    async with reacting(Cache(client, NODE, _read), due, act):
+        yield
 
 
 def _read(node: JsonObject) -> _State:

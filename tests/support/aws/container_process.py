@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import os
-import re
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pergola.api.objects import JsonObject, Key, map_at, maps_at, namespace_of
 from pergola.sandbox.aws.environment import variables
 from pergola.sandbox.process_node.folders import Folders
 from pergola.sandbox.process_node.place import Place
+from pergola.sandbox.process_node.process import expanded
 from pergola.sandbox.process_node.volumes import mounted_files
 from pergola.sandbox.processes import die_with
 
@@ -21,7 +21,6 @@ T = TypeVar("T")
 Objects = Mapping[tuple[str, Key], JsonObject]
 """Objects by kind and key."""
 _TAIL: Final = 30  # lines
-_REFERENCE: Final = re.compile(r"\$\((\w+)\)")
 
 
 class ContainerProcess:
@@ -120,10 +119,9 @@ class ContainerProcess:
 
     def arguments(self) -> list[str]:
         """Return the arguments of the container for this machine."""
-        variables = self._given()
+        given = self._given()
         line = [*(self.container.get("command") or [])[1:], *(self.container.get("args") or [])]
-        expanded = (_REFERENCE.sub(lambda found: variables[found[1]], each) for each in line)
-        return [self.place.localised(each) for each in expanded]
+        return [self.place.localised(expanded(each, given)) for each in line]
 
     def variables(self) -> dict[str, str]:
         """Return its environment."""

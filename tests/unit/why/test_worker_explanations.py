@@ -123,6 +123,17 @@ def test_users_learn_how_to_start_updates_in_place() -> None:
     )
 
 
+def test_a_machine_without_a_node_has_no_command() -> None:
+    live = in_place("Manual")
+    for machine in live.machines:
+        machine["metadata"].pop("labels", None)
+
+    _, waiting = troubles(NAME, live)
+
+    assert waiting.text == "1 machine(s) wait until their update in place is started"
+    assert waiting.advice == ""
+
+
 def test_machines_that_do_not_run_are_listed_with_their_last_words() -> None:
     machines = [machine("a", "Pending", description="Creating machine on cloud provider")]
     live = Live({NAME: deployment(readyReplicas=1)}, [machine_set("new", 2)], machines)

@@ -1,8 +1,10 @@
 """The live objects of machine-controller-manager for one Shoot."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import MACHINE, MACHINE_DEPLOYMENT, MACHINE_SET
@@ -29,7 +31,7 @@ WAIT_SECONDS: Final = 300.0
 _WAITING_PERCENT: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Live:
     """All of them in a namespace.
 
@@ -60,12 +62,20 @@ class Live:
             if map_at(each, "spec").get("replicas") or map_at(each, "status").get("replicas"):
                 yield each
 
-    def machines_of(self, machine_set: str) -> Iterator[JsonObject]:
-        """Yield the Machines that a MachineSet owns."""
+    def machines_of(self, machine_sets: Iterable[JsonObject]) -> Iterator[JsonObject]:
+        """Yield the Machines that MachineSets own."""
+        for machine_set in machine_sets:
+            yield from self._owned.get(name_of(machine_set), ())
+
+    @cached_property
+    def _owned(self) -> Mapping[str, Sequence[JsonObject]]:
+        """The Machines by the names of the MachineSets that own them."""
+        found: dict[str, list[JsonObject]] = defaultdict(list)
         for machine in self.machines:
             for owner in maps_at(machine, "metadata", "ownerReferences"):
-                if (owner.get("kind"), owner.get("name")) == (MACHINE_SET.kind, machine_set):
-                    yield machine
+                if owner.get("kind") == MACHINE_SET.kind:
+                    found[str(owner.get("name"))].append(machine)
+        return found
 
 
 class Verdict(NamedTuple):

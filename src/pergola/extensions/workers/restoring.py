@@ -1,9 +1,9 @@
 """Machines that come from another seed (spec 31 §5, restore).
 
 Their Machines and MachineSets are created as they were, before machine-controller-manager starts;
-otherwise it would create new machines in the cloud. Only the MachineClasses of the Worker exist on
-the new seed: a Machine of another one, because it was updated in place or is about to be replaced,
-gets that of its pool. Without a class, machine-controller-manager could not even delete it.
+otherwise it would create new machines in the cloud. Each Machine gets the MachineClass of its pool:
+one that was updated in place, or is about to be replaced, names another class, which does not exist
+on the new seed. Without a class, machine-controller-manager could not even delete it.
 """
 
 import base64

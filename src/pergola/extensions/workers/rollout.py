@@ -12,7 +12,6 @@ from pergola.api.objects import (
     labels_of,
     map_at,
     maps_at,
-    name_of,
 )
 from pergola.extensions.workers.deployments import NAME_LABEL, current_replicas
 from pergola.extensions.workers.desired import DesiredMachines
@@ -148,7 +147,7 @@ class _Counts:
         if desired.is_manual:
             # A machine has its new owner as soon as it is updated, but the numbers of its former
             # and its new MachineSet follow one after the other.
-            replicas = sum(1 for _ in _machines(live.sets_of(desired.name), live))
+            replicas = sum(1 for _ in live.machines_of(live.sets_of(desired.name)))
             old = [*old_machines(desired.name, desired.class_name, live)]
             being_updated = sum(map(is_being_updated, old))
             unselected = len(old) - being_updated
@@ -202,11 +201,7 @@ def old_machines(deployment: str, class_name: str, live: Live) -> Iterator[JsonO
         class_name: the MachineClass of new machines.
     """
     sets = live.sets_of(deployment)
-    return _machines((each for each in sets if class_of(each) != class_name), live)
-
-
-def _machines(sets: Iterable[JsonObject], live: Live) -> Iterator[JsonObject]:
-    return (machine for each in sets for machine in live.machines_of(name_of(each)))
+    return live.machines_of(each for each in sets if class_of(each) != class_name)
 
 
 def is_being_updated(machine: JsonObject) -> bool:

@@ -109,21 +109,27 @@ async def _register_drivers(shoot: Client, nodes: list[JsonObject]) -> None:
     known = {name_of(each): maps_at(each, "spec", "drivers") for each in await shoot.list(CSI_NODE)}
     for node in nodes:
         name = name_of(node)
-        registered = [_registered(driver, node) for driver in sorted(drivers.get(name, ()))]
-        if registered != known.get(name, []):
-            # A registration cannot be changed, only withdrawn.
-            for current in ([], registered):
-                spec: JsonObject = {"drivers": current}
-                csi_node = manifest(CSI_NODE.api_version, CSI_NODE.kind, name, spec=spec)
-                await shoot.apply(csi_node, manager=_MANAGER, force=True)
+        desired = [_registration(driver, node) for driver in sorted(drivers.get(name, ()))]
+        current = known.get(name, [])
+        if desired == current:
+            continue
+        if current:  # a registration cannot be changed, only withdrawn
+            await _write_registrations(shoot, name, [])
+        if desired:
+            await _write_registrations(shoot, name, desired)
 
 
-def _registered(driver: str, node: JsonObject) -> JsonObject:
-    """Return what a driver says of its node: the instance, and the labels of its topology."""
+async def _write_registrations(shoot: Client, node: str, drivers: list[JsonObject]) -> None:
+    csi_node = manifest(CSI_NODE.api_version, CSI_NODE.kind, node, spec={"drivers": drivers})
+    await shoot.apply(csi_node, manager=_MANAGER, force=True)
+
+
+def _registration(driver: str, node: JsonObject) -> JsonObject:
+    """Return the registration of a driver: the instance, and the labels of its topology."""
     instance = str(map_at(node, "spec").get("providerID") or name_of(node)).rpartition("/")[2]
     topology = sorted(label for label in labels_of(node) if label.startswith(f"topology.{driver}/"))
-    registered: JsonObject = {"name": driver, "nodeID": instance}
-    return {**registered, "topologyKeys": topology} if topology else registered
+    found: JsonObject = {"name": driver, "nodeID": instance}
+    return {**found, "topologyKeys": topology} if topology else found
 
 
 async def _renew_lease(shoot: Client, node: str) -> None:

@@ -78,8 +78,7 @@ def _machines(name: str, live: Live) -> Iterator[Statement]:
     reported = {str(each.get("name")) for each in maps_at(deployment, "status", "failedMachines")}
     waiting = [
         machine
-        for each in live.sets_of(name)
-        for machine in live.machines_of(name_of(each))
+        for machine in live.machines_of(live.sets_of(name))
         if phase_of(machine) != RUNNING and name_of(machine) not in reported
     ]
     for machine in sorted(waiting, key=name_of)[:_SHOWN]:

@@ -25,6 +25,9 @@ NODE_LABEL: Final = "node"
 """The label of a Machine with the name of its node."""
 SELECTED: Final = "node.machine.sapcloud.io/selected-for-update"
 """The label with which users start the update of a node."""
+_START: Final = (
+    f"in the Shoot, for one node after the other: kubectl label node {{node}} {SELECTED}=true"
+)
 _MANUAL: Final = "Manual"
 _ZONE: Final = "topology.kubernetes.io/zone"
 
@@ -109,29 +112,25 @@ def roll_out(name: str, live: Live) -> Iterator[Statement]:
 def _updates(
     deployment: JsonObject, machines: Sequence[JsonObject], *, is_manual: bool
 ) -> Iterator[Statement]:
-    """Yield which machines are updated in place, and which wait for somebody to start that.
+    """Yield the machines that are being updated in place, and how many still wait.
 
     Args:
         machines: those that are not updated yet.
     """
     subject = f"{MACHINE_DEPLOYMENT.kind} {Key.of(deployment)}"
     updating = sorted(name_of(each) for each in machines if is_being_updated(each))
-    waiting = sorted(
-        labels_of(each).get(NODE_LABEL, name_of(each))
-        for each in machines
-        if not is_being_updated(each)
-    )
+    waiting = [each for each in machines if not is_being_updated(each)]
     if updating:
         text = f"an update in place of {', '.join(updating)}"
         yield Statement(topic=Topic.WAITS, subject=subject, text=text)
     if waiting and is_manual:
+        nodes = sorted(filter(None, (labels_of(each).get(NODE_LABEL) for each in waiting)))
         yield Statement(
             topic=Topic.WAITS,
             subject=subject,
             text=f"{len(waiting)} machine(s) wait until their update in place is started",
             because="the pool has the strategy ManualInPlaceUpdate",
-            advice=f"in the Shoot, for one node after the other: kubectl label node {waiting[0]} "
-            f"{SELECTED}=true",
+            advice=_START.format(node=nodes[0]) if nodes else "",
         )
     elif waiting:
         text = f"{len(waiting)} machine(s) wait for their update in place"
