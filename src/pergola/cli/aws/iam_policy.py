@@ -48,7 +48,8 @@ def iam_policy(
         Remove dead pod routes of deleted clusters from user-provided route tables, as with
         PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES=true.
     route_controller:
-        For the control plane of clusters without an overlay: write pod routes into route tables.
+        For clusters without an overlay: the control plane writes pod routes into route tables, and
+        the extension reads the quota of routes.
     bastion:
         For Bastions.
     permissions_boundary:

@@ -1,6 +1,7 @@
 """The desired state of a cluster's infrastructure: the input of flows, checks and plans."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.providers.aws.config import InfrastructureConfig
@@ -28,6 +29,7 @@ class Desired:
         overlay: whether pods communicate through an overlay, so that no routes are needed (§7.3).
         uses_efa: whether a pool of workers has an Elastic Fabric Adapter (§6.1).
         permissions_boundary: the ARN of the policy that bounds the role of nodes; empty for none.
+        most_nodes: the most nodes that all pools may have, by zone, with those of a roll-out.
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag (§4.3).
     """
 
@@ -44,6 +46,7 @@ class Desired:
     uses_efa: bool = False
     tag_worker_subnets: bool = True
     permissions_boundary: str = ""
+    most_nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ipv4(self) -> bool:

@@ -1,7 +1,8 @@
 """Observing everything in AWS that belongs to a cluster (spec 30 §13).
 
 All requests are sent concurrently, and by VPC or tags, so that their number does not depend on the
-number of zones: at most 14 for a managed network, and 12 for a user-provided one.
+number of zones: at most 14 for a managed network, and 12 for a user-provided one; and one more for
+the quota of routes, if the Shoot has no overlay and large pools.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from pergola.providers.aws.resources.iam.observe import (
 )
 from pergola.providers.aws.resources.key_pair import observe_key_pair
 from pergola.providers.aws.resources.observation import Observation, Query, describe
+from pergola.providers.aws.resources.route_quota import may_exceed, observe_route_quota
 from pergola.providers.aws.resources.vpc_observation import (
     DNS,
     find_vpc,
@@ -45,7 +47,7 @@ async def observe(
     has one, it is found by its tags.
 
     Args:
-        for_deletion: Without the attributes of the VPC, which are not needed to delete it.
+        for_deletion: without the attributes of the VPC and quotas, which are not needed then.
 
     Raises:
         CloudError: a request failed; Failures if several failed for different reasons.
@@ -54,10 +56,11 @@ async def observe(
     seen = Observation(aws=aws, desired=desired, state=state, vpc=vpc_id(desired, state))
     if seen.vpc:
         contents = _of_vpc(seen, for_deletion=for_deletion)
-        await _together(*_of_account(seen), observe_vpc(seen), *contents)
+        account = _of_account(seen, for_deletion=for_deletion)
+        await _together(*account, observe_vpc(seen), *contents)
     else:
         # Without an id, the contents of the VPC can be requested only once the VPC is found.
-        await _together(*_of_account(seen), find_vpc(seen))
+        await _together(*_of_account(seen, for_deletion=for_deletion), find_vpc(seen))
         if seen.snapshot.vpc:
             await _together(*_of_vpc(seen, for_deletion=for_deletion))
     await _together(*_elsewhere(seen))
@@ -74,8 +77,10 @@ def named_subnets(desired: Desired) -> list[str]:
     ]
 
 
-def _of_account(seen: Observation) -> Iterable[Pending]:
+def _of_account(seen: Observation, *, for_deletion: bool) -> Iterable[Pending]:
     """Read resources that are identified by names or tags, with or without a VPC."""
+    if not for_deletion and may_exceed(seen.desired):
+        yield observe_route_quota(seen)
     yield observe_key_pair(seen)
     yield observe_profile_and_role(seen)
     yield observe_role_policy(seen)

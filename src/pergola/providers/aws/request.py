@@ -2,6 +2,9 @@
 
 from base64 import b64decode
 from binascii import Error as NotBase64
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from pergola.api.objects import (
@@ -16,6 +19,7 @@ from pergola.api.objects import (
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_leniently, read_strict
+from pergola.extensions.workers.distribution import share, share_of_either
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.overlay import has_overlay
@@ -67,6 +71,7 @@ def desired_of(
         ssh_public_key=_public_key(infrastructure),
         overlay=has_overlay(shoot.raw),
         uses_efa=_uses_efa(shoot),
+        most_nodes=_most_nodes(shoot),
         tag_worker_subnets=tag_worker_subnets,
         permissions_boundary=permissions_boundary,
     )
@@ -98,6 +103,22 @@ def _uses_efa(shoot: Shoot) -> bool:
         if GroupVersionKind.of(config).group_kind == WORKER_CONFIG.group_kind
         for interface in maps_at(config, "networkInterfaces")
     )
+
+
+def _most_nodes(shoot: Shoot) -> Mapping[str, int]:
+    """Return the most nodes by zone: maximum and surge of all pools; others are not counted."""
+    found: Counter[str] = Counter()
+    for pool in maps_at(shoot.raw, "spec", "provider", "workers"):
+        zones, maximum = pool.get("zones"), pool.get("maximum")
+        if not isinstance(zones, list) or not isinstance(maximum, int):
+            continue
+        for index, zone in enumerate(zones):
+            most = share(maximum, index, len(zones))
+            with suppress(ValueError):
+                surge = share_of_either(pool.get("maxSurge"), index, len(zones), maximum)
+                most += surge if isinstance(surge, int) else -(-most * int(surge[:-1]) // 100)
+            found[str(zone)] += most
+    return found
 
 
 def _public_key(infrastructure: JsonObject) -> bytes:

@@ -25,6 +25,7 @@ class Snapshot:
         role, instance_profile: of IAM, None if there is none.
         role_policy: the inline policy's document; None if there is none.
         file_system, mount_targets: of EFS.
+        route_quota: the routes that the account may have in a table; None if unknown.
     """
 
     vpc: JsonObject | None = None
@@ -45,3 +46,4 @@ class Snapshot:
     role_policy: JsonObject | None = None
     file_system: JsonObject | None = None
     mount_targets: dict[str, JsonObject] = field(default_factory=dict)
+    route_quota: int | None = None

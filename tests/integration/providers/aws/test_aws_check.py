@@ -201,6 +201,26 @@ async def test_missing_rules_of_a_security_group_are_a_hint_with_a_command_that_
     assert capsys.readouterr().out == "the account is ready for the cluster\n"
 
 
+async def test_large_pools_without_an_overlay_need_a_higher_quota_of_routes(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    config = network.config(group=await network.security_group())
+    large = cluster()
+    shoot = large["spec"]["shoot"]["spec"]
+    shoot["networking"]["providerConfig"] = {"overlay": {"enabled": False}}
+    pool = {"zones": [f"{REGION}a", f"{REGION}b"], "maximum": 60, "maxSurge": 2}
+    shoot["provider"] = {"workers": [pool]}
+
+    code = await checked(aws, file=written(tmp_path, infrastructure(config), large))
+
+    found, fix, _ = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert found.startswith("hint: networks.zones: the pools may have 62 nodes")
+    assert "routes in a table, but it allows 50;" in found
+    assert fix.startswith("  aws service-quotas request-service-quota-increase --service-code vpc ")
+
+
 async def test_programs_get_json(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from conformance.strategies.aws_control_planes import BASE, KEYS, ROLE
-from pergola.api.kinds import EVENT, NODE, SECRET
+from pergola.api.kinds import CONFIG_MAP, EVENT, NODE, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -26,8 +26,10 @@ from pergola.extensions.control_planes import resources
 from pergola.extensions.health_checks import CheckContext, HealthCheck, Verdict
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS, load
 from pergola.kube.client import Client
+from pergola.manifests import manifest
 from pergola.providers.aws.control_plane.actuator import AwsControlPlane
 from pergola.providers.aws.control_plane.calico_conditions import DONE
+from pergola.providers.aws.control_plane.webhooks.catalog import NGINX
 from pergola.testing.crds import serve
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.network_site import give_shoot_access, renamed
@@ -150,6 +152,38 @@ async def test_conditions_of_calico_are_removed_once_there_is_no_overlay(
         await site.until(lambda obj: DONE not in annotations_of(obj))
     for each in (*nodes, late):
         await site.client.delete(NODE, each)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+async def test_nginx_learns_the_proxy_protocol_even_if_the_webhook_missed_it(
+    site: ExtensionSite, is_enabled: bool
+) -> None:
+    missed = manifest(
+        "v1",
+        "ConfigMap",
+        "addons-nginx-ingress-controller",
+        namespace="kube-system",
+        labels={**NGINX["matchLabels"]},
+        data={"server-name-hash-bucket-size": "256"},
+    )
+    await site.client.create(missed)
+    with_addon = shoot()
+    with_addon["spec"]["addons"] = {"nginxIngress": {"enabled": is_enabled}}
+    await site.put_cluster(with_addon)
+    actuator = await create(site)
+    try:
+        async with running(site.unit(actuator)):
+            await site.until_operation("Create")
+            corrected = await site.client.get(CONFIG_MAP, Key.of(missed))
+            await site.annotate("reconcile")
+            await site.until_operation("Reconcile")
+            assert await site.client.get(CONFIG_MAP, Key.of(missed)) == corrected
+    finally:
+        await site.client.delete(CONFIG_MAP, Key.of(missed))
+    assert corrected["data"] == {
+        "server-name-hash-bucket-size": "256",
+        **({"use-proxy-protocol": "true"} if is_enabled else {}),
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The shipped IAM policies allow each call of whole flows, with moto as AWS."""
 
+from dataclasses import replace
+
 import pytest
 
 from pergola.api.objects import JsonObject
@@ -81,3 +83,19 @@ async def test_a_check_needs_only_the_shipped_policy(aws: CorrectedAws, client: 
 
     taken = {call.replace(" ", ":") for call in aws.taken()}
     assert taken - set(actions(Mode.CHECK)) == set()
+
+
+async def test_a_check_of_large_pools_without_an_overlay_reads_the_quota_of_routes(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    cluster = StepsOf.byo(client, network)
+    cluster.desired = replace(cluster.desired, overlay=False, most_nodes={"a": 60})
+    aws.taken()
+
+    work = await cluster.work()
+
+    taken = {call.replace(" ", ":") for call in aws.taken()}
+    assert work.snapshot.route_quota == 50
+    assert taken - set(actions(Mode.CHECK)) == {"servicequotas:GetServiceQuota"}
+    assert taken - set(actions(Mode.CHECK, [Feature.ROUTE_CONTROLLER])) == set()

@@ -778,3 +778,67 @@ def test_an_extra_tagged_subnet_is_refused_and_listed_in_the_fix() -> None:
     assert field == "networks.zones[0].publicSubnetID"
     assert "subnet-ai, subnet-ap" in message
     assert f"delete-tags --resources subnet-ai --tags Key={CLUSTER} " in fix
+
+
+# Room for nodes
+
+
+def without_overlay(nodes: int, config: JsonObject = BYO) -> Desired:
+    return replace(desired(config), overlay=False, most_nodes={A: nodes // 2, B: nodes // 2})
+
+
+@pytest.mark.parametrize("config", [BYO, MANAGED])
+def test_nodes_need_routes_that_the_account_may_not_have(config: JsonObject) -> None:
+    def quota(value: int | None) -> Change:
+        return lambda snapshot: setattr(snapshot, "route_quota", value)
+
+    def told(nodes: int, value: int | None) -> list[Finding]:
+        return hints(
+            replace(without_overlay(nodes, config), pod_ranges=("100.96.0.0/11",)), quota(value)
+        )
+
+    beside = 2 if config is BYO else 0
+    assert told(48, None) == told(48, 50) == told(200, 500) == []
+    assert told(500 - beside, 500) == []
+    path, message, fix = only(told(502 - beside, 500))
+    assert path == "networks.zones"
+    assert "the account must allow 502 routes in a table, but it allows 500" in message
+    assert fix == (
+        "aws service-quotas request-service-quota-increase --service-code vpc "
+        "--quota-code L-93826ACB --desired-value 502 --region eu-west-1"
+    )
+    assert "cannot be read" in only(told(60, None))[1]
+
+
+def test_an_overlay_needs_no_routes() -> None:
+    assert hints(replace(without_overlay(400), overlay=True)) == []
+    assert hints(replace(without_overlay(400), families=("IPv6",))) == []
+
+
+def test_routes_to_pods_are_not_counted_twice() -> None:
+    """Nodes have their routes already, while the table of the user has others."""
+
+    def change(snapshot: Snapshot) -> None:
+        snapshot.route_quota = 60
+        several = [{"DestinationCidrBlock": f"100.96.{number}.0/24"} for number in range(55)]
+        six = [{"DestinationIpv6CidrBlock": f"2001:db8:{number}::/48"} for number in range(9)]
+        snapshot.route_tables["rtb-w"]["Routes"] += [*several, *six]
+
+    asked = replace(without_overlay(58), pod_ranges=("100.96.0.0/11",))
+
+    assert hints(asked, change) == []
+    more = replace(asked, most_nodes={A: 59})
+    assert "beside 2 others in rtb-w" in only(hints(more, change))[1]
+
+
+def test_subnets_must_have_room_for_all_nodes() -> None:
+    full = replace(desired(), most_nodes={A: 251, B: 252})
+
+    path, message, fix = only(hints(full))
+
+    assert path == "networks.zones[1].workersSubnetID"
+    assert message == (
+        "subnet subnet-bw has 251 addresses, 251 of them free, but the pools may have 252 nodes in "
+        f"zone {B}"
+    )
+    assert f"Name=availability-zone,Values={B}" in fix

@@ -146,3 +146,17 @@ def test_a_config_with_unknown_fields_is_refused() -> None:
         desired_of(
             infrastructure(providerConfig={**managed_config(REGION), "somethingElse": 1}), None
         )
+
+
+def test_the_most_nodes_are_maximum_and_surge_of_all_pools() -> None:
+    pools = [
+        {"zones": ["a", "b", "c"], "maximum": 10, "maxSurge": 1},
+        {"zones": ["b"], "maximum": 10, "maxSurge": "25%"},
+        {"zones": ["c"], "maximum": 5, "maxSurge": "some"},
+        {"zones": "a", "maximum": 5},
+        {"zones": ["a"], "maximum": "5"},
+        {},
+    ]
+    cluster = Cluster("shoot--p--s", Shoot({"spec": {"provider": {"workers": pools}}}))
+
+    assert desired_of(infrastructure(), cluster).most_nodes == {"a": 5, "b": 16, "c": 8}

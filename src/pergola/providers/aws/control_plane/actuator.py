@@ -18,6 +18,7 @@ from pergola.providers.aws.control_plane.calico_conditions import remove_conditi
 from pergola.providers.aws.control_plane.checks import check
 from pergola.providers.aws.control_plane.cloud_provider import cloud_controller as explained
 from pergola.providers.aws.control_plane.health import health_checks
+from pergola.providers.aws.control_plane.proxy_protocol import repeat_proxy_protocol
 from pergola.providers.aws.control_plane.render import (
     cloud_controller,
     load_balancer,
@@ -94,8 +95,9 @@ class AwsControlPlane(ControlPlaneProvider[ControlPlaneConfig]):
     async def complete(
         self, context: Context, obj: JsonObject, plan: Plan[ControlPlaneConfig]
     ) -> None:
-        """Report what does not work without more subnets, and correct nodes without an overlay."""
+        """Report what does not work without more subnets, and correct objects of the Shoot."""
         await remove_conditions_of_calico(context, obj, plan.shoot)
+        await repeat_proxy_protocol(context, plan.shoot)
         if not places_load_balancers(plan.infrastructure):
             reason = explained(plan.infrastructure, plan.namespace).reason
             await warn(context.client, obj, [reason], context.clock)

@@ -38,6 +38,8 @@ _TABLE: Final = (
         _ALWAYS,
     ),
     _Row("iam", "GetInstanceProfile GetRole GetRolePolicy", _ALWAYS),
+    # For a hint that the nodes of large clusters need more routes than the account may have.
+    _Row("servicequotas", "GetServiceQuota", _ALWAYS, Feature.ROUTE_CONTROLLER),
     _Row(
         "iam",
         """

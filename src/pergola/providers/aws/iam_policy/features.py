@@ -38,4 +38,4 @@ class Feature(StrEnum):
     BASTION = "bastion"
     """Hosts through which people reach nodes."""
     ROUTE_CONTROLLER = "route-controller"
-    """The controller that writes routes to pods, of Shoots without an overlay."""
+    """Shoots without an overlay: a controller writes routes to pods, up to a quota."""

@@ -8,6 +8,7 @@ subnets         L6 to L9: user-provided subnets
 others          L10, L12, L13: security groups, elastic IPs, the file system
 ambiguity       subnets for load balancers that compete with each other
 hints           what may be wrong, but does not block: routes, endpoints, free addresses, tags
+nodes           whether routes and addresses suffice for all nodes of the pools
 security_group  `check_rules`: the same for rules, on request
 
 Two things are deliberately left to the user: wrong routes show as nodes that do not join, and rules

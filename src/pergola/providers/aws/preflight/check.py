@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pergola.api.field_errors import sentence
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.desired import Desired
-from pergola.providers.aws.preflight import ambiguity, hints, others, ranges, subnets, vpc
+from pergola.providers.aws.preflight import ambiguity, hints, nodes, others, ranges, subnets, vpc
 from pergola.providers.aws.preflight.finding import Finding
 from pergola.providers.aws.snapshot import Snapshot
 
@@ -19,7 +19,7 @@ def findings(desired: Desired, snapshot: Snapshot) -> list[Finding]:
         *others.check(desired, snapshot),
         *ambiguity.check(desired, snapshot),
     ]
-    return [*found, *hints.check(desired, snapshot)]
+    return [*found, *hints.check(desired, snapshot), *nodes.check(desired, snapshot)]
 
 
 def demand(desired: Desired, snapshot: Snapshot) -> list[Finding]:

@@ -1,0 +1,35 @@
+"""The account's quota of routes in a route table, which limits nodes without an overlay."""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from pergola.cloud.errors import CloudError
+from pergola.providers.aws.desired import Desired
+from pergola.providers.aws.resources.observation import Observation
+
+SERVICE: Final = "vpc"
+CODE: Final = "L-93826ACB"
+"""AWS's code of the quota."""
+LEAST: Final = 50
+"""The routes that each account has had; smaller clusters need no look at the quota."""
+_SECONDS: Final = 5.0
+"""The quota is only for a hint, and its service may be unreachable from a private network."""
+
+
+def may_exceed(desired: Desired) -> bool:
+    """Return whether the nodes may need more routes than each account has."""
+    nodes = sum(desired.most_nodes.values())
+    return desired.ipv4 and not desired.overlay and nodes > LEAST // 2
+
+
+async def observe_route_quota(seen: Observation) -> None:
+    """Read the quota; leave it unknown if AWS does not tell."""
+    with suppress(CloudError, TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            answer = await seen.aws.call(
+                "service-quotas", "GetServiceQuota", ServiceCode=SERVICE, QuotaCode=CODE
+            )
+        value = (answer.get("Quota") or {}).get("Value")
+        if isinstance(value, int | float):
+            seen.snapshot.route_quota = int(value)
