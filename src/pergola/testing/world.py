@@ -137,12 +137,18 @@ class World:
         *,
         metrics: Metrics | None = None,
         clock: Clock | None = None,
+        target: Client | None = None,
         **changes: Any,
     ) -> ResourceManager:
-        """Start an instance for this namespace; `changes` are fields of its options."""
+        """Start an instance for this namespace.
+
+        Args:
+            target: of the cluster in which it applies objects; the same cluster if None.
+            changes: fields of its options.
+        """
         options = instance_options(options, **({"source_namespaces": (self.namespace,)} | changes))
         manager = ResourceManager(
-            self.recorder, self.recorder, options, metrics=metrics, clock=clock
+            self.recorder, target or self.recorder, options, metrics=metrics, clock=clock
         )
         self.manager = manager
         self._tasks.append(asyncio.create_task(manager.run()))
