@@ -16,7 +16,7 @@ from bench.tables import NUMBER, Run, number, read
 
 RUNS: Final = Path(__file__).parents[1] / "bench" / "runs"
 _BLOCK: Final = re.compile(r"(<!-- figures: (\S+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
-_TARGET: Final = re.compile(rf"([≤≥]) ({NUMBER.pattern})(?!.* for )")
+_TARGET: Final = re.compile(rf"([≤≥]) {NUMBER.pattern}(?!.* for )")
 
 
 def with_figures(text: str) -> str:

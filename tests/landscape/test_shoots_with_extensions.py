@@ -10,12 +10,11 @@ import pytest
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SHOOT
 from pergola.api.objects import Key, map_at, uid_of
+from pergola.cloud.aws import AwsClient
 from pergola.extension_api.kinds import BACKUP_ENTRY
 from pergola.manifests import manifest
-from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
 from pergola.sandbox.landscape import create_shoot
-from pergola.sandbox.landscape.aws import REGION
 from tests.support.landscape import SeedCluster, World
 from tests.support.landscape_aws import (
     create_shoot_on_aws,
@@ -36,67 +35,64 @@ _MINE: Final = Key("default", "mine")
 
 
 async def test_the_aws_resources_of_a_shoot_are_made_once_and_removed(
-    landscape: World, aws: CorrectedAws, seeds_on_aws: tuple[SeedCluster, SeedCluster]
+    landscape: World, account: AwsClient, seeds_on_aws: tuple[SeedCluster, SeedCluster]
 ) -> None:
     seed, _ = seeds_on_aws
-    async with aws.client(REGION) as account:
-        before = await everything(account)
-        key = await create_shoot_on_aws(landscape, seed.name, "aws")
-        made = await everything(account)
-        assert kinds(made.keys() - before.keys()) >= _MADE
-        await landscape.perform(SHOOT, key, "reconcile")
-        assert await states_of_backups(seed) == ["Succeeded"]
-        assert await everything(account) == made
-        await landscape.delete(SHOOT, key)
-        assert await everything(account) == before
+    before = await everything(account)
+    key = await create_shoot_on_aws(landscape, seed.name, "aws")
+    made = await everything(account)
+    assert kinds(made.keys() - before.keys()) >= _MADE
+    await landscape.perform(SHOOT, key, "reconcile")
+    assert await states_of_backups(seed) == ["Succeeded"]
+    assert await everything(account) == made
+    await landscape.delete(SHOOT, key)
+    assert await everything(account) == before
     assert seed.refused() == []
 
 
 async def test_a_control_plane_moves_to_another_seed_with_all_it_has(
-    landscape: World, aws: CorrectedAws, seeds_on_aws: tuple[SeedCluster, SeedCluster]
+    landscape: World, account: AwsClient, seeds_on_aws: tuple[SeedCluster, SeedCluster]
 ) -> None:
     source, target = seeds_on_aws
-    async with aws.client(REGION) as account:
-        before = await everything(account)
-        key = await create_shoot_on_aws(landscape, source.name, "moved")
-        made = await everything(account)
-        async with landscape.client_of(key, source) as client:
-            mine = await client.create(
-                manifest("v1", "ConfigMap", _MINE.name, namespace=_MINE.namespace)
-            )
-        await move(landscape, key, target)
-        assert await everything(account) == made
-        async with landscape.client_of(key, target) as client:
-            assert uid_of(await client.get(CONFIG_MAP, _MINE)) == uid_of(mine)
-        namespace = map_at(await landscape.garden.get(SHOOT, key), "status")["technicalID"]
-        assert await source.site.client.find(NAMESPACE, Key("", namespace)) is None
-        assert await states_of_backups(source) == []
-        assert await states_of_backups(target) == ["Succeeded"]
-        await landscape.perform(SHOOT, key, "reconcile")
-        assert await everything(account) == made
-        await landscape.delete(SHOOT, key)
-        assert await everything(account) == before
+    before = await everything(account)
+    key = await create_shoot_on_aws(landscape, source.name, "moved")
+    made = await everything(account)
+    async with landscape.client_of(key, source) as client:
+        mine = await client.create(
+            manifest("v1", "ConfigMap", _MINE.name, namespace=_MINE.namespace)
+        )
+    await move(landscape, key, target)
+    assert await everything(account) == made
+    async with landscape.client_of(key, target) as client:
+        assert uid_of(await client.get(CONFIG_MAP, _MINE)) == uid_of(mine)
+    namespace = map_at(await landscape.garden.get(SHOOT, key), "status")["technicalID"]
+    assert await source.site.client.find(NAMESPACE, Key("", namespace)) is None
+    assert await states_of_backups(source) == []
+    assert await states_of_backups(target) == ["Succeeded"]
+    await landscape.perform(SHOOT, key, "reconcile")
+    assert await everything(account) == made
+    await landscape.delete(SHOOT, key)
+    assert await everything(account) == before
     assert [*source.refused(), *target.refused()] == []
 
 
 async def test_extensions_that_are_killed_in_every_phase_make_nothing_twice(
     landscape: World,
-    aws: CorrectedAws,
+    account: AwsClient,
     seeds_on_aws: tuple[SeedCluster, SeedCluster],
     chance: random.Random,
 ) -> None:
     source, target = seeds_on_aws
-    async with aws.client(REGION) as account:
-        before = await everything(account)
-        async with killed_at_random(landscape, seeds_on_aws, chance) as kills:
-            key = await create_shoot_on_aws(landscape, source.name, "stricken")
-            made = await everything(account)
-            assert kinds(made.keys() - before.keys()) >= _MADE
-            await move(landscape, key, target)
-            await landscape.perform(SHOOT, key, "reconcile")
-            assert await everything(account) == made
-            await landscape.delete(SHOOT, key)
-        assert await everything(account) == before
+    before = await everything(account)
+    async with killed_at_random(landscape, seeds_on_aws, chance) as kills:
+        key = await create_shoot_on_aws(landscape, source.name, "stricken")
+        made = await everything(account)
+        assert kinds(made.keys() - before.keys()) >= _MADE
+        await move(landscape, key, target)
+        await landscape.perform(SHOOT, key, "reconcile")
+        assert await everything(account) == made
+        await landscape.delete(SHOOT, key)
+    assert await everything(account) == before
     assert "extension" in kills
     assert [*source.refused(), *target.refused()] == []
 

@@ -11,12 +11,12 @@ import pytest
 
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.objects import JsonObject, Key, map_at
+from pergola.cloud.aws import AwsClient
 from pergola.operator.gardenlet.names import GARDENLET as GARDENLET_KIND
 from pergola.sandbox import binaries
 from pergola.sandbox.aws.corrections import CorrectedAws
 from pergola.sandbox.aws.world import everything
 from pergola.sandbox.landscape import Reconciliation, succeeded
-from pergola.sandbox.landscape.aws import REGION
 from pergola.sandbox.on_demand import (
     GARDENLET,
     PREVIOUS_GARDENLET,
@@ -76,16 +76,13 @@ async def test_a_gardenlet_of_the_release_before_is_upgraded_and_nothing_is_lost
 
 
 async def test_pergola_of_the_commit_before_is_upgraded_and_nothing_is_lost(
-    tmp_path: Path, aws: CorrectedAws, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, aws: CorrectedAws, account: AwsClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     current = tmp_path / "current"
     current.symlink_to(await asyncio.to_thread(commit_before, tmp_path / "before") / "src")
     monkeypatch.setenv("PYTHONPATH", str(current))
     name = f"upgrade-{os.getpid()}"
-    async with (
-        living_landscape(name, tmp_path, aws=aws.url) as landscape,
-        aws.client(REGION) as account,
-    ):
+    async with living_landscape(name, tmp_path, aws=aws.url) as landscape:
         await landscape.install("pergola-aws", {"AWS_ENDPOINT_URL": aws.url})
         await landscape.install("networking-calico")
         await landscape.garden.create(backup_secret())

@@ -113,6 +113,16 @@ def test_machines_that_are_updated_in_place_are_named() -> None:
     assert (waiting.text, waiting.advice) == ("1 machine(s) wait for their update in place", "")
 
 
+def test_of_many_machines_that_are_updated_in_place_three_are_named() -> None:
+    live = in_place("Auto")
+    begun, waiting = live.machines
+    several = [{**begun, "metadata": {**begun["metadata"], "name": name}} for name in "cabde"]
+
+    statement, _ = troubles(NAME, Live(live.deployments, live.sets, [*several, waiting]))
+
+    assert statement.text == "an update in place of a, b, c and 2 more"
+
+
 def test_users_learn_how_to_start_updates_in_place() -> None:
     _, waiting = troubles(NAME, in_place("Manual"))
 

@@ -29,6 +29,7 @@ _START: Final = (
     f"in the Shoot, for one node after the other: kubectl label node {{node}} {SELECTED}=true"
 )
 _MANUAL: Final = "Manual"
+_SHOWN: Final = 3
 _ZONE: Final = "topology.kubernetes.io/zone"
 
 
@@ -121,7 +122,8 @@ def _updates(
     updating = sorted(name_of(each) for each in machines if is_being_updated(each))
     waiting = [each for each in machines if not is_being_updated(each)]
     if updating:
-        text = f"an update in place of {', '.join(updating)}"
+        more = f" and {len(updating) - _SHOWN} more" if len(updating) > _SHOWN else ""
+        text = f"an update in place of {', '.join(updating[:_SHOWN])}{more}"
         yield Statement(topic=Topic.WAITS, subject=subject, text=text)
     if waiting and is_manual:
         nodes = sorted(filter(None, (labels_of(each).get(NODE_LABEL) for each in waiting)))
