@@ -1,8 +1,8 @@
-"""The ConfigMap of the nginx addon, if its webhook missed it (spec 31 §8).
+"""The proxy protocol of the nginx addon, if the webhook missed its ConfigMap (spec 31 §8).
 
-Webhooks in Shoots fail open, so an object that is created while the extension restarts stays as it
-was written. Load balancers would then speak the proxy protocol to an nginx that does not expect it.
-Services need no such look: the cloud controller itself updates them once more.
+Webhooks in Shoots fail open, so a ConfigMap that is created while the extension restarts stays as
+it was written, and load balancers speak the proxy protocol to an nginx that does not expect it.
+Services need no repetition: the cloud controller updates them itself.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Whether the network has room for all nodes that the pools of the Shoot may have (spec 31 §6).
 
 Without an overlay, each node takes a route in every route table of the cluster. The maxima of the
-pools are known before the nodes are, so the owner learns it before a roll-out gets stuck.
+pools are known beforehand, so that the owner hears of it before nodes fail to join.
 """
 
 from collections.abc import Iterator

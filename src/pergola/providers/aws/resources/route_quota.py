@@ -12,7 +12,9 @@ SERVICE: Final = "vpc"
 CODE: Final = "L-93826ACB"
 """AWS's code of the quota."""
 LEAST: Final = 50
-"""The routes that each account has had; smaller clusters need no look at the quota."""
+"""The lowest quota: AWS's default for older accounts."""
+_SMALL: Final = LEAST // 2
+"""The nodes for which each account has enough routes, beside those of the network itself."""
 _SECONDS: Final = 5.0
 """The quota is only for a hint, and its service may be unreachable from a private network."""
 
@@ -20,7 +22,7 @@ _SECONDS: Final = 5.0
 def may_exceed(desired: Desired) -> bool:
     """Return whether the nodes may need more routes than each account has."""
     nodes = sum(desired.most_nodes.values())
-    return desired.ipv4 and not desired.overlay and nodes > LEAST // 2
+    return desired.ipv4 and not desired.overlay and nodes > _SMALL
 
 
 async def observe_route_quota(seen: Observation) -> None:
