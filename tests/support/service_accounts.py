@@ -8,6 +8,7 @@ from typing import Final
 
 import orjson
 
+from pergola.api.kinds import CLUSTER_ROLE_BINDING
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
@@ -26,6 +27,23 @@ async def service_account_config(
     """Return a config for the same cluster as a ServiceAccount, with a requested token."""
     token = await request_token(admin, namespace, name)
     return replace(admin, credentials=StaticToken(token), context=f"{namespace}/{name}")
+
+
+def cluster_admin(name: str, account: Key) -> JsonObject:
+    """Return the ClusterRoleBinding that allows everything to a ServiceAccount."""
+    return {
+        "apiVersion": CLUSTER_ROLE_BINDING.api_version,
+        "kind": CLUSTER_ROLE_BINDING.kind,
+        "metadata": {"name": name},
+        "roleRef": {
+            "apiGroup": CLUSTER_ROLE_BINDING.group,
+            "kind": "ClusterRole",
+            "name": "cluster-admin",
+        },
+        "subjects": [
+            {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}
+        ],
+    }
 
 
 async def request_token(admin: ClusterConfig, namespace: str, name: str) -> str:

@@ -21,7 +21,7 @@ from pergola.kube.credentials import TokenFile
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.testing.waiting import until
 from pergola.testing.world import World, config_map, has, is_applied, message
-from tests.support.service_accounts import until_allowed
+from tests.support.service_accounts import cluster_admin, until_allowed
 from tests.support.simulated_time import SimulatedTime
 from tests.support.token_clusters import Clusters, Recording
 
@@ -107,28 +107,10 @@ async def shoot(clusters: Clusters, world: World, tmp_path: Path) -> AsyncGenera
 @asynccontextmanager
 async def _cluster_admin(clusters: Clusters) -> AsyncGenerator[None]:
     """Allow everything to the ServiceAccount of the tokens."""
-    binding = Key("", clusters.target_namespace)
-    await clusters.target.create(
-        {
-            "apiVersion": CLUSTER_ROLE_BINDING.api_version,
-            "kind": CLUSTER_ROLE_BINDING.kind,
-            "metadata": {"name": binding.name},
-            "roleRef": {
-                "apiGroup": CLUSTER_ROLE_BINDING.group,
-                "kind": "ClusterRole",
-                "name": "cluster-admin",
-            },
-            "subjects": [
-                {
-                    "kind": "ServiceAccount",
-                    "name": "robot",
-                    "namespace": clusters.target_namespace,
-                }
-            ],
-        }
-    )
+    namespace = clusters.target_namespace
+    await clusters.target.create(cluster_admin(namespace, Key(namespace, "robot")))
     yield
-    await clusters.target.delete(CLUSTER_ROLE_BINDING, binding)
+    await clusters.target.delete(CLUSTER_ROLE_BINDING, Key("", namespace))
 
 
 async def test_thirteen_hours_pass_without_a_refused_request(shoot: Shoot) -> None:

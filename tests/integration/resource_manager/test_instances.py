@@ -30,7 +30,12 @@ from pergola.testing.world import (
     instance_options,
     message,
 )
-from tests.support.service_accounts import service_account_config, until_allowed, until_rejected
+from tests.support.service_accounts import (
+    cluster_admin,
+    service_account_config,
+    until_allowed,
+    until_rejected,
+)
 
 _SYNC_SECONDS = 2.0
 
@@ -114,19 +119,7 @@ async def target_account(sandbox: Sandbox, world: World) -> AsyncIterator[Cluste
     account = {"name": key.name, "namespace": key.namespace}
     binding = Key("", world.namespace)
     await world.client.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
-    await world.client.create(
-        {
-            "apiVersion": CLUSTER_ROLE_BINDING.api_version,
-            "kind": CLUSTER_ROLE_BINDING.kind,
-            "metadata": {"name": binding.name},
-            "roleRef": {
-                "apiGroup": CLUSTER_ROLE_BINDING.group,
-                "kind": "ClusterRole",
-                "name": "cluster-admin",
-            },
-            "subjects": [{"kind": "ServiceAccount", **account}],
-        }
-    )
+    await world.client.create(cluster_admin(binding.name, key))
     config = await service_account_config(load(sandbox.kubeconfig), key.namespace, key.name)
     async with Client.connect(config) as client:
         await until_allowed(client, CONFIG_MAP)
