@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -14,15 +15,16 @@ from tests.support.aws.worker_site import WorkerSite
 from tests.support.simulated_machines import complete, simulate_machines
 
 POOLS, MACHINES = 50, 100
+_WATCH: Final = "WATCH"
 
 
 @pytest.fixture
 async def requests(kubeconfig: Path) -> AsyncIterator[tuple[RecordingClient, list[str]]]:
-    """Yield a client, and its requests."""
+    """Yield a client, and the methods of its requests; those of watches take no time."""
     found: list[str] = []
     async with RecordingClient.connect(
         load_kubeconfig(kubeconfig),
-        observe=lambda method, *_: found.append(method),
+        observe=lambda method, _, __, seconds: found.append(method if seconds else _WATCH),
     ) as client:
         yield client, found
 
@@ -46,10 +48,11 @@ async def test_waiting_sends_no_request_and_a_run_without_a_change_few(
         assert await simulate_machines(site.client, deployments) == MACHINES
         sent.clear()
         await complete(site.client, others)
-        assert sent == []
+        # API servers end watches whose events they cannot pass on at once.
+        assert set(sent) <= {_WATCH}
         await complete(site.client, [last])
         await site.until_reconciled()
-        assert len(sent) <= 5
+        assert len([method for method in sent if method != _WATCH]) <= 5
 
         sent.clear()
         client.writes = []
