@@ -84,8 +84,7 @@ class SharedQuota(CorrectedAws):
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()
-        service = service_of(request)
-        call = call_of(service, request.method, request.path, request.query_string, body)
+        call = call_of(service_of(request), request, body)
         account = request.headers["Authorization"].partition("Credential=")[2].partition("/")[0]
         if self.left is not None and not self._grant(account, f"{call.service} {call.operation}"):
             self.refused += 1

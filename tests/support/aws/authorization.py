@@ -121,9 +121,7 @@ class AskingAws(CorrectedAws):
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()
-        call = call_of(
-            service_of(request), request.method, request.path, request.query_string, body
-        )
+        call = call_of(service_of(request), request, body)
         needed = [*_needed(call, self._tags)]
         if "go" in request.headers.get("User-Agent", "").lower():
             self.asked += needed

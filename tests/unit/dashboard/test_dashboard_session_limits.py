@@ -16,7 +16,7 @@ def opened(sessions: Sessions[str], owner: str) -> web.Request:
 
 
 def new_sessions() -> Sessions[str]:
-    return Sessions(COOKIE, seconds=60.0, is_secure=True)
+    return Sessions(COOKIE, seconds=3600.0, is_secure=True)
 
 
 async def test_too_many_sessions_end_the_oldest_one_of_the_same_user() -> None:

@@ -21,7 +21,7 @@ class Call(NamedTuple):
     Attributes:
         service: the service in the signature, such as `ec2` or `elasticfilesystem`.
         operation: such as `CreateTags`.
-        parameters: flat, as in the query protocol: `Tag.1.Key`; empty for REST.
+        parameters: flat, as in the query protocol: `Tag.1.Key`; empty for REST and JSON.
     """
 
     service: str
@@ -98,10 +98,13 @@ class Refusal(NamedTuple):
         return web.Response(status=self.status, text=text, content_type="text/xml")
 
 
-def call_of(service: str, method: str, path: str, query: str, body: bytes) -> Call:
+def call_of(service: str, request: web.Request, body: bytes) -> Call:
     """Return the call that an HTTP request makes."""
+    method, path = request.method, request.path
     if service in REST:
-        return Call(service, operation_at(service, method, path, query), {})
+        return Call(service, operation_at(service, method, path, request.query_string), {})
+    if target := request.headers.get("X-Amz-Target"):  # services with JSON
+        return Call(service, target.rpartition(".")[2], {})
     parameters = dict(parse_qsl(body.decode(), keep_blank_values=True))
     return Call(service, parameters.get("Action") or f"{method} {path}", parameters)
 

@@ -176,9 +176,7 @@ class CorrectedAws(AwsDouble):
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()
-        call = call_of(
-            service_of(request), request.method, request.path, request.query_string, body
-        )
+        call = call_of(service_of(request), request, body)
         self._calls.append(str(call))
         self.requests.append(call)
         self.identities.add(identity_of(request.headers.get("Authorization", "")))
