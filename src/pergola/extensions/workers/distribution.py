@@ -19,6 +19,15 @@ def share(total: int, zone: int, zones: int) -> int:
     return total // zones + (1 if zone < total % zones else 0)
 
 
+def surge_of(value: int | str, machines: int) -> int:
+    """Return how many machines may be added to a number of them; percentages are rounded up.
+
+    Args:
+        value: a number or percentage, as `share_of_either` returns it.
+    """
+    return value if isinstance(value, int) else -(-machines * int(value[:-1]) // 100)
+
+
 def share_of_either(value: JsonValue, zone: int, zones: int, total: int) -> int | str:
     """Return the part of a number or percentage for a zone.
 

@@ -54,13 +54,13 @@ async def observe(
         ExtensionError: several VPCs have the tags of this cluster.
     """
     seen = Observation(aws=aws, desired=desired, state=state, vpc=vpc_id(desired, state))
+    account = _of_account(seen, for_deletion=for_deletion)
     if seen.vpc:
         contents = _of_vpc(seen, for_deletion=for_deletion)
-        account = _of_account(seen, for_deletion=for_deletion)
         await _together(*account, observe_vpc(seen), *contents)
     else:
         # Without an id, the contents of the VPC can be requested only once the VPC is found.
-        await _together(*_of_account(seen, for_deletion=for_deletion), find_vpc(seen))
+        await _together(*account, find_vpc(seen))
         if seen.snapshot.vpc:
             await _together(*_of_vpc(seen, for_deletion=for_deletion))
     await _together(*_elsewhere(seen))

@@ -19,7 +19,7 @@ from pergola.api.objects import (
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_leniently, read_strict
-from pergola.extensions.workers.distribution import share, share_of_either
+from pergola.extensions.workers.distribution import share, share_of_either, surge_of
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.overlay import has_overlay
@@ -106,7 +106,7 @@ def _uses_efa(shoot: Shoot) -> bool:
 
 
 def _most_nodes(shoot: Shoot) -> Mapping[str, int]:
-    """Return the most nodes by zone: maximum and surge of all pools; others are not counted."""
+    """Return the most nodes by zone: maximum and surge of all pools. Skip malformed pools."""
     found: Counter[str] = Counter()
     for pool in maps_at(shoot.raw, "spec", "provider", "workers"):
         zones, maximum = pool.get("zones"), pool.get("maximum")
@@ -116,7 +116,7 @@ def _most_nodes(shoot: Shoot) -> Mapping[str, int]:
             most = share(maximum, index, len(zones))
             with suppress(ValueError):
                 surge = share_of_either(pool.get("maxSurge"), index, len(zones), maximum)
-                most += surge if isinstance(surge, int) else -(-most * int(surge[:-1]) // 100)
+                most += surge_of(surge, most)
             found[str(zone)] += most
     return found
 

@@ -12,7 +12,7 @@ from pergola.sandbox.aws.rest import REST, operation_at
 _READS: Final = ("Describe", "Get", "List", "Search", "Lookup")
 _SCOPE: Final = 5
 """Key, day, region, service, version."""
-_EFS: Final = "elasticfilesystem"
+_JSON: Final = ("elasticfilesystem", "servicequotas")
 
 
 class Call(NamedTuple):
@@ -81,7 +81,7 @@ class Refusal(NamedTuple):
     def answer(self, service: str) -> web.Response:
         """Return the HTTP response, in the format of the service."""
         message = self.message or self.code
-        if service == _EFS:
+        if service in _JSON:
             body = {"ErrorCode": self.code, "Message": message}
             return web.json_response(
                 body, status=self.status, headers={"x-amzn-ErrorType": self.code}

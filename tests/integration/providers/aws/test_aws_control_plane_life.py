@@ -186,6 +186,29 @@ async def test_nginx_learns_the_proxy_protocol_even_if_the_webhook_missed_it(
     }
 
 
+async def test_an_immutable_config_map_does_not_fail_the_control_plane(
+    site: ExtensionSite,
+) -> None:
+    fixed = manifest(
+        "v1",
+        "ConfigMap",
+        "addons-nginx-ingress-controller",
+        namespace="kube-system",
+        labels={**NGINX["matchLabels"]},
+        immutable=True,
+    )
+    await site.client.create(fixed)
+    with_addon = shoot()
+    with_addon["spec"]["addons"] = {"nginxIngress": {"enabled": True}}
+    await site.put_cluster(with_addon)
+    actuator = await create(site)
+    try:
+        async with running(site.unit(actuator)):
+            await site.until_operation("Create")
+    finally:
+        await site.client.delete(CONFIG_MAP, Key.of(fixed))
+
+
 @pytest.mark.parametrize(
     ("kind", "minutes", "message", "expected"),
     [

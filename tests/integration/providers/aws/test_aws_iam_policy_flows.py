@@ -99,3 +99,18 @@ async def test_a_check_of_large_pools_without_an_overlay_reads_the_quota_of_rout
     assert work.snapshot.route_quota == 50
     assert taken - set(actions(Mode.CHECK)) == {"servicequotas:GetServiceQuota"}
     assert taken - set(actions(Mode.CHECK, [Feature.ROUTE_CONTROLLER])) == set()
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "NoSuchResourceException"])
+async def test_a_quota_that_cannot_be_read_is_unknown(
+    aws: CorrectedAws, client: AwsClient, code: str
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    cluster = StepsOf.byo(client, network)
+    cluster.desired = replace(cluster.desired, overlay=False, most_nodes={"a": 60})
+    aws.fail("GetServiceQuota", code, status=400)
+
+    work = await cluster.work()
+
+    assert work.snapshot.route_quota is None
+    assert work.snapshot.subnets

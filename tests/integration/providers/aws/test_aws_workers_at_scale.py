@@ -8,6 +8,7 @@ import pytest
 
 from pergola.api.kinds import MACHINE_DEPLOYMENT
 from pergola.extensions.workers.distribution import share
+from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load as load_kubeconfig
 from pergola.testing.waiting import running
 from pergola.testing.world import RecordingClient
@@ -16,6 +17,7 @@ from tests.support.simulated_machines import complete, simulate_machines
 
 POOLS, MACHINES = 50, 100
 _WATCH: Final = "WATCH"
+_ENDED: Final = "apiserver_terminated_watchers_total"
 
 
 @pytest.fixture
@@ -27,6 +29,12 @@ async def requests(kubeconfig: Path) -> AsyncIterator[tuple[RecordingClient, lis
         observe=lambda method, _, __, seconds: found.append(method if seconds else _WATCH),
     ) as client:
         yield client, found
+
+
+async def ended_watches(client: Client) -> float:
+    """Return how many watches the API server has ended because they were slow."""
+    lines = (await client.get_raw("/metrics")).decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(f"{_ENDED}{{"))
 
 
 async def test_waiting_sends_no_request_and_a_run_without_a_change_few(
@@ -45,11 +53,13 @@ async def test_waiting_sends_no_request_and_a_run_without_a_change_few(
         deployments = await site.client.list(MACHINE_DEPLOYMENT, site.namespace)
         assert len(deployments) == 3 * POOLS
         *others, last = deployments
+        ended = await ended_watches(site.client)
         assert await simulate_machines(site.client, deployments) == MACHINES
         sent.clear()
         await complete(site.client, others)
-        # API servers end watches whose events they cannot pass on at once.
+        # A busy API server ends watches whose events it cannot pass on at once.
         assert set(sent) <= {_WATCH}
+        assert len(sent) <= await ended_watches(site.client) - ended
         await complete(site.client, [last])
         await site.until_reconciled()
         assert len([method for method in sent if method != _WATCH]) <= 5

@@ -792,22 +792,22 @@ def test_nodes_need_routes_that_the_account_may_not_have(config: JsonObject) -> 
     def quota(value: int | None) -> Change:
         return lambda snapshot: setattr(snapshot, "route_quota", value)
 
-    def told(nodes: int, value: int | None) -> list[Finding]:
+    def warned(nodes: int, value: int | None) -> list[Finding]:
         return hints(
             replace(without_overlay(nodes, config), pod_ranges=("100.96.0.0/11",)), quota(value)
         )
 
     beside = 2 if config is BYO else 0
-    assert told(48, None) == told(48, 50) == told(200, 500) == []
-    assert told(500 - beside, 500) == []
-    path, message, fix = only(told(502 - beside, 500))
+    assert warned(48, None) == warned(48, 50) == warned(200, 500) == []
+    assert warned(500 - beside, 500) == []
+    path, message, fix = only(warned(502 - beside, 500))
     assert path == "networks.zones"
     assert "the account must allow 502 routes in a table, but it allows 500" in message
     assert fix == (
         "aws service-quotas request-service-quota-increase --service-code vpc "
         "--quota-code L-93826ACB --desired-value 502 --region eu-west-1"
     )
-    assert "cannot be read" in only(told(60, None))[1]
+    assert "cannot be read" in only(warned(60, None))[1]
 
 
 def test_an_overlay_needs_no_routes() -> None:
@@ -829,6 +829,15 @@ def test_routes_to_pods_are_not_counted_twice() -> None:
     assert hints(asked, change) == []
     more = replace(asked, most_nodes={A: 59})
     assert "beside 2 others in rtb-w" in only(hints(more, change))[1]
+
+
+def test_a_single_route_is_not_several() -> None:
+    def change(snapshot: Snapshot) -> None:
+        snapshot.route_quota = 50
+        for table in snapshot.route_tables.values():
+            del table["Routes"][0]
+
+    assert "needs a route beside 1 other in rtb-w:" in only(hints(without_overlay(60), change))[1]
 
 
 def test_subnets_must_have_room_for_all_nodes() -> None:

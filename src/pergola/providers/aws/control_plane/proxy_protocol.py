@@ -5,22 +5,23 @@ it was written, and load balancers speak the proxy protocol to an nginx that doe
 Services need no repetition: the cloud controller updates them itself.
 """
 
-from typing import Final
+from contextlib import suppress
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import Key, map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.actuator import Context
 from pergola.extensions.shoot_access import shoot_client
+from pergola.kube.errors import NotFound
 from pergola.kube.selectors import format_selector
 from pergola.manifests import KUBE_SYSTEM
-from pergola.providers.aws.control_plane.webhooks.catalog import NGINX
-
-SETTING: Final = "use-proxy-protocol"
+from pergola.providers.aws.control_plane.webhooks.catalog import NGINX, PROXY_PROTOCOL
 
 
 async def repeat_proxy_protocol(context: Context, shoot: Shoot) -> None:
     """Correct the ConfigMap; send no request unless the Shoot has the addon.
+
+    One that a user of the Shoot made immutable stays: it must not fail the ControlPlane.
 
     Raises:
         ExtensionError: the Shoot's kubeconfig is missing.
@@ -33,5 +34,7 @@ async def repeat_proxy_protocol(context: Context, shoot: Shoot) -> None:
         if client is None:
             return
         for found in await client.list(CONFIG_MAP, KUBE_SYSTEM, labels=format_selector(NGINX)):
-            if map_at(found, "data").get(SETTING) != "true":
-                await client.patch(CONFIG_MAP, Key.of(found), {"data": {SETTING: "true"}})
+            if map_at(found, "data").get(PROXY_PROTOCOL) == "true" or found.get("immutable"):
+                continue
+            with suppress(NotFound):  # it was deleted in the meantime
+                await client.patch(CONFIG_MAP, Key.of(found), {"data": {PROXY_PROTOCOL: "true"}})

@@ -42,7 +42,7 @@ def _routes(desired: Desired, snapshot: Snapshot) -> Iterator[Finding]:
     quota = snapshot.route_quota
     if needed <= (LEAST if quota is None else quota):
         return
-    beside = f" beside {others[fullest]} others in {fullest}" if fullest else ""
+    beside = f" beside {_counted(others[fullest])} in {fullest}" if fullest else ""
     limit = (
         f"its quota cannot be read, and may be as low as {LEAST}"
         if quota is None
@@ -80,6 +80,10 @@ def _others(desired: Desired, table: JsonObject) -> int:
         for route in table.get("Routes") or ()
         if not route.get("DestinationIpv6CidrBlock")
     )
+
+
+def _counted(others: int) -> str:
+    return f"{others} other" if others == 1 else f"{others} others"
 
 
 def _addresses(desired: Desired, subnet: JsonObject, zone: str, path: str) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ def may_exceed(desired: Desired) -> bool:
 
 
 async def observe_route_quota(seen: Observation) -> None:
-    """Read the quota; leave it unknown if AWS does not tell."""
+    """Read the quota; leave it unknown if AWS refuses, or does not answer in time."""
     with suppress(CloudError, TimeoutError):
         async with asyncio.timeout(_SECONDS):
             answer = await seen.aws.call(

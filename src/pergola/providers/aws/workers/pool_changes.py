@@ -13,7 +13,7 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError, configuration_problem
 from pergola.extensions.workers import Pool, WorkerPlan
-from pergola.extensions.workers.distribution import share, share_of_either
+from pergola.extensions.workers.distribution import share, share_of_either, surge_of
 from pergola.extensions.workers.inputs import pools_of
 from pergola.extensions.workers.pool_hash import hash_inputs, pool_hash
 from pergola.providers.aws.worker_config import WorkerConfig
@@ -195,7 +195,7 @@ def _at_a_time(pool: Pool[WorkerConfig], zone: int, running: int) -> tuple[int, 
     """
     surge = _number(pool, "maxSurge", zone, pool.maximum)
     unavailable = _number(pool, "maxUnavailable", zone, pool.minimum)
-    more = surge if isinstance(surge, int) else -(-running * int(surge[:-1]) // 100)
+    more = surge_of(surge, running)
     fewer = unavailable if isinstance(unavailable, int) else running * int(unavailable[:-1]) // 100
     return (more, fewer) if more or fewer else (0, 1)
 

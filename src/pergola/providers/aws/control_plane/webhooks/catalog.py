@@ -47,6 +47,9 @@ NGINX: Final = {
     "matchLabels": {"app": "nginx-ingress", "component": "controller", "release": "addons"}
 }
 
+PROXY_PROTOCOL: Final = "use-proxy-protocol"
+"""The key in the ConfigMap of nginx."""
+
 DEPLOYMENTS: Final = GroupVersionResource("apps", "v1", "deployments")
 VPAS: Final = GroupVersionResource("autoscaling.k8s.io", "v1", "verticalpodautoscalers")
 NODE_CONFIGS: Final = GroupVersionResource(
@@ -198,4 +201,4 @@ class AwsWebhooks:
 def _use_proxy_protocol(draft: Draft, _: JsonObject | None) -> None:
     if not isinstance(draft.get("data"), dict | None):
         return
-    draft.set(("data", "use-proxy-protocol"), "true", "load balancers hide the address of clients")
+    draft.set(("data", PROXY_PROTOCOL), "true", "load balancers hide the address of clients")
