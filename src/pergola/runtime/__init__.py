@@ -1,36 +1,42 @@
 """The machinery that runs controllers: caches, queues, units, and the process around them.
 
 Knows no kind of object: what a controller decides lives elsewhere. `examples/controller` is a
-complete controller built on these names.
+complete controller built on these names. A command that imports one module of this package, such as
+its clock, imports no other.
 """
 
-from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.caching.caches import Caches
-from pergola.runtime.caching.index import Index
-from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
-from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Controller, Unit
-from pergola.runtime.controlling.watches import (
-    Events,
-    Watch,
-    all_of,
-    changed,
-    exists,
-    later,
-    one_key,
-    owners,
-)
-from pergola.runtime.logging import configure, get_logger
-from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.application import Application, Probes, run
-from pergola.runtime.process.options import (
-    Address,
-    Election,
-    LeaseTimes,
-    ProcessOptions,
-    StartError,
-)
+from typing import TYPE_CHECKING, Final
+
+from pergola.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from pergola.runtime.caching.cache import Cache, Change
+    from pergola.runtime.caching.caches import Caches
+    from pergola.runtime.caching.index import Index
+    from pergola.runtime.clock import Clock, SystemClock
+    from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+    from pergola.runtime.controlling.events import Recorder, Regarding
+    from pergola.runtime.controlling.unit import Controller, Unit
+    from pergola.runtime.controlling.watches import (
+        Events,
+        Watch,
+        all_of,
+        changed,
+        exists,
+        later,
+        one_key,
+        owners,
+    )
+    from pergola.runtime.logging import configure, get_logger
+    from pergola.runtime.metrics import Metrics
+    from pergola.runtime.process.application import Application, Probes, run
+    from pergola.runtime.process.options import (
+        Address,
+        Election,
+        LeaseTimes,
+        ProcessOptions,
+        StartError,
+    )
 
 __all__ = [
     "DONE",
@@ -67,3 +73,29 @@ __all__ = [
     "owners",
     "run",
 ]
+
+_NAMES: Final = {
+    "caching.cache": ("Cache", "Change"),
+    "caching.caches": ("Caches",),
+    "caching.index": ("Index",),
+    "clock": ("Clock", "SystemClock"),
+    "controlling.controller": ("DONE", "Again", "Outcome", "ReconcileError"),
+    "controlling.events": ("Recorder", "Regarding"),
+    "controlling.unit": ("Controller", "Unit"),
+    "controlling.watches": (
+        "Events",
+        "Watch",
+        "all_of",
+        "changed",
+        "exists",
+        "later",
+        "one_key",
+        "owners",
+    ),
+    "logging": ("configure", "get_logger"),
+    "metrics": ("Metrics",),
+    "process.application": ("Application", "Probes", "run"),
+    "process.options": ("Address", "Election", "LeaseTimes", "ProcessOptions", "StartError"),
+}
+
+__getattr__ = lazy_names(__name__, _NAMES)

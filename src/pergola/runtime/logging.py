@@ -50,21 +50,32 @@ def configure(
     """
     clock = clock or SystemClock()
     sink = _Sink(stream, _json if format == "json" else _text, clock)
-    structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, _stamp(clock), _hand_over],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=lambda *_names: sink,
-        # Loggers are cached from the first line after this call on, not before.
-        cache_logger_on_first_use=True,
-    )
+    _configure_loggers(_LEVELS[level], sink, clock, cached=True)
     root = logging.getLogger()
     root.handlers = [_Forward()]
     root.setLevel(_LEVELS[level])
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """Return a logger whose lines contain `logger: <name>`; it also works before `configure`."""
+    """Return a logger whose lines contain `logger: <name>`.
+
+    Until `configure` is called, it writes text to stderr, or what a program configured structlog to
+    write: never to stdout, which belongs to the results of commands.
+    """
+    if not structlog.is_configured():
+        clock = SystemClock()
+        _configure_loggers(logging.INFO, _Sink(sys.stderr, _text, clock), clock, cached=False)
     return cast("FilteringBoundLogger", structlog.get_logger(logger_name=name))
+
+
+def _configure_loggers(level: int, sink: "_Sink", clock: Clock, *, cached: bool) -> None:
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, _stamp(clock), _hand_over],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=lambda *_names: sink,
+        # A logger that is cached when it is first used ignores all later configurations.
+        cache_logger_on_first_use=cached,
+    )
 
 
 def lines_lost() -> int:

@@ -6,8 +6,9 @@ nothing, and imports almost nothing, until a test uses one; so do the names belo
 `pergola.testing.extension_site` tests extensions.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from pergola.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from pergola.testing.crds import install_kinds
@@ -24,19 +25,11 @@ __all__ = [
     "until_gone",
 ]
 
-_MODULES: Final = {
-    "give_shoot_access": "network_site",
-    "install_kinds": "crds",
-    "running": "waiting",
-    "settled": "waiting",
-    "shoot_manager": "network_site",
-    "until": "waiting",
-    "until_gone": "waiting",
+_NAMES: Final = {
+    "crds": ("install_kinds",),
+    "network_site": ("give_shoot_access", "shoot_manager"),
+    "waiting": ("running", "settled", "until", "until_gone"),
 }
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is used first: pytest loads this package in every run."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+# pytest loads this package in every run.
+__getattr__ = lazy_names(__name__, _NAMES)

@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import logging
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -291,3 +292,26 @@ def test_a_logger_never_raises_whatever_its_fields(fields: dict[str, Any]) -> No
         get_logger("x").info("event", **{f"_{name}": value for name, value in fields.items()})
     assert stream.getvalue().count("\n") == 1
     assert json.loads(stream.getvalue())["msg"] == "event"
+
+
+def test_what_is_logged_before_the_configuration_stays_out_of_results() -> None:
+    code = (
+        "from pergola.runtime import get_logger; "
+        "log = get_logger('manager'); log.debug('unseen'); log.info('seen', count=2)"
+    )
+    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert ran.stdout == ""
+    [line] = ran.stderr.splitlines()
+    assert "manager" in line
+    assert "seen" in line
+    assert "count=2" in line
+
+
+def test_a_logger_follows_a_program_that_configured_structlog_itself() -> None:
+    code = (
+        "import structlog; from structlog.processors import JSONRenderer; "
+        "structlog.configure(processors=[JSONRenderer()]); "
+        "from pergola.runtime import get_logger; get_logger('manager').info('seen')"
+    )
+    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == {"logger_name": "manager", "event": "seen"}

@@ -72,14 +72,15 @@ def _explain(
     others: "_Others",
 ) -> None:
     from pergola.cli.answers import print_answer
-    from pergola.cli.garden.runtime_cluster import Source
-    from pergola.cli.garden.why import answer_about
 
     given = _manifest(file) if file is not None else None
     kind, name = _words(target, has_file=file is not None)
     if cluster.all_namespaces:
         raise WhyError("-A lists what needs attention; leave it out to explain one object")
     if kind in _PARTS_OF_GARDENS:
+        from pergola.cli.garden.runtime_cluster import Source
+        from pergola.cli.garden.why import answer_about
+
         answer = asyncio.run(answer_about(name, Source("", None, cluster)))
         print_answer(answer, output, f"{kind}/{name}")
     else:
@@ -123,10 +124,8 @@ async def _why(
     from pergola.cli.why.gardens import GARDEN_TASKS
     from pergola.kube.client import Client
     from pergola.kube.kind_words import kind_called
-    from pergola.runtime.logging import configure
     from pergola.why import explain
 
-    configure("error", "text")
     config = cluster.config()
     namespace = cluster.namespace or config.namespace
     async with Client.connect(config) as client, others.connected(cluster) as beside:
