@@ -38,7 +38,7 @@ else
 endif
 
 soak: $(READY) ## Run the tests that take long; ARGS="--list" shows the parts, ARGS=PART runs one
-	@$(BIN)/python -m tools.soak $(ARGS)
+	@$(BIN)/python -m tools.soak $(if $(HOURS),--hours $(HOURS)) $(ARGS)
 
 lint: $(READY) ## Check style, types and the layering of the rooms
 	@$(BIN)/ruff check .

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
 
 ROOT: Final = Path(__file__).parents[1]
+HOURS: Final = "hours"
+"""The part that lasts as long as it is told to."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Part:
         node: whether it needs a real node.
         jobs: the number of pytest's workers.
         portion: how many of its tests CI runs, if it has no time for all; 0 for all.
+        is_drawn: whether CI draws it, and `make soak` runs it without being asked for it.
     """
 
     about: str
@@ -77,6 +80,7 @@ class Part:
     node: bool = False
     jobs: int = 3
     portion: int = 0
+    is_drawn: bool = True
 
     def obstacle(self) -> str | None:
         """Return why the part cannot run on this machine as it is, or None."""
@@ -106,6 +110,10 @@ class Part:
         build.build(named(self.images), say, os.environ)
 
 
+_ON_AWS: Final = (
+    *(*LANDSCAPE, MACHINE_CONTROLLER_AWS, MACHINE_CONTROLLER_MANAGER),
+    *(AWS_CLOUD_CONTROLLER_MANAGER, CSI_ATTACHER, CSI_DRIVER_AWS, CSI_PROVISIONER),
+)
 _GARDEN: Final = ("gardener-apiserver",)
 _OPERATOR: Final = ("integration/operator",)
 
@@ -140,6 +148,13 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             images=_GARDEN,
             jobs=1,
         ),
+        HOURS: Part(
+            "a landscape at work for hours, whose processes must not grow",
+            ("landscape",),
+            programs=_ON_AWS,
+            jobs=1,
+            is_drawn=False,
+        ),
         "interpreters": Part(
             "the unit tests on newer interpreters",
             ("integration/process",),
@@ -153,19 +168,9 @@ PARTS: Final[Mapping[str, Part]] = MappingProxyType(
             "a Garden, Seeds by the real gardenlet, and the life of Shoots",
             ("landscape", "integration/docs"),
             programs=(
-                *LANDSCAPE,
-                *AWS_PROVIDER.parts,
-                *LOCAL_PROVIDER.parts,
-                AWS_CLOUD_CONTROLLER_MANAGER,
-                CSI_ATTACHER,
-                CSI_DRIVER_AWS,
-                CSI_PROVISIONER,
-                MACHINE_CONTROLLER_AWS,
-                MACHINE_CONTROLLER_MANAGER,
-                GARDENADM,
-                GARDENER_RESOURCE_MANAGER,
-                PREVIOUS_GARDENLET,
-                PREVIOUS_GARDENLET_CHART,
+                *(*_ON_AWS, *AWS_PROVIDER.parts, *LOCAL_PROVIDER.parts),
+                *(GARDENADM, GARDENER_RESOURCE_MANAGER),
+                *(PREVIOUS_GARDENLET, PREVIOUS_GARDENLET_CHART),
             ),
             jobs=1,
             portion=1,
@@ -264,7 +269,8 @@ def of_commit(commit: str) -> str:
     Args:
         commit: the hash of the commit in hexadecimal digits.
     """
-    return sorted(PARTS)[int(commit, 16) % len(PARTS)]
+    drawn = sorted(name for name, part in PARTS.items() if part.is_drawn)
+    return drawn[int(commit, 16) % len(drawn)]
 
 
 def run(name: str, tests: Sequence[str] = ()) -> int:
@@ -278,6 +284,7 @@ def run(name: str, tests: Sequence[str] = ()) -> int:
     workers = ["-n", str(part.jobs), "--dist", "worksteal"] if part.jobs > 1 else []
     command = [sys.executable, "-m", "pytest", "--soak", name, *workers]
     command += tests or part.tests
+    command += ["-s"] if name == HOURS else []  # its tables
     return subprocess.run(command, check=False, cwd=ROOT).returncode
 
 
@@ -291,7 +298,8 @@ def run_of_commit(commit: str) -> int:
     if not part.portion:
         return run(name)
     found = cases_of(name)
-    first = int(commit, 16) // len(PARTS) % len(found)
+    drawn = sum(part.is_drawn for part in PARTS.values())
+    first = int(commit, 16) // drawn % len(found)
     return run(name, (found[first:] + found[:first])[: part.portion])
 
 
@@ -309,12 +317,16 @@ def cases_of(name: str) -> list[str]:
 def main() -> int:
     """Run the parts that the arguments name, or the one of a commit."""
     parser = ArgumentParser(prog="python -m tools.soak", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help="default: all, one after another")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="default: all that CI draws")
     parser.add_argument(
         "--commit",
         metavar="HASH",
         help="run the part that belongs to a commit, unless something must be built for it",
     )
+    parser.add_argument(
+        "--hours", metavar="HOURS", help=f"run the part {HOURS} for so many hours, as in 2 or 0.5"
+    )
+    parser.add_argument("--save", metavar="FILE", help=f"write the figures of the part {HOURS}")
     parser.add_argument("--list", action="store_true", help="list all parts")
     given = parser.parse_args()
     if unknown := sorted({*given.parts} - PARTS.keys()):
@@ -326,7 +338,10 @@ def main() -> int:
     programs.build()
     if given.commit:
         return run_of_commit(given.commit)
-    chosen = given.parts or [*PARTS]
+    if given.hours:
+        os.environ |= {"PERGOLA_SOAK_HOURS": given.hours, "PERGOLA_SOAK_SAVE": given.save or ""}
+        given.parts = [HOURS]
+    chosen = given.parts or [name for name, part in PARTS.items() if part.is_drawn]
     for name in chosen:
         PARTS[name].build()
     return max(run(name) for name in chosen)

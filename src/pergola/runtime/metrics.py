@@ -4,8 +4,10 @@ Names, labels, types and buckets match controller-runtime (spec 10 §13.3), so t
 dashboards and alerts work. The hot path uses only pre-bound children.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal, TypeVar, cast
 
 from prometheus_client import (
@@ -19,9 +21,10 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from pergola.runtime.caching.cache import cached_objects
 from pergola.runtime.caching.isolation import callbacks_failed
 from pergola.runtime.logging import lines_lost
 from pergola.runtime.summed_metrics import Family, Summed
@@ -65,6 +68,7 @@ class Metrics:
         self._registered: dict[object, Any] = {}
         self._others: list[Others] = []
         self.registry.register(_Defects())
+        self.registry.register(_Held())
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
 
@@ -256,6 +260,22 @@ class _Defects(Collector):
         )
         failed.add_metric([], callbacks_failed())
         yield failed
+
+
+class _Held(Collector):
+    """What this process holds: it must not grow while the clusters do not."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        tasks = GaugeMetricFamily("pergola_tasks", "Asyncio tasks that have not ended")
+        with suppress(RuntimeError):  # no event loop runs
+            tasks.add_metric([], len(asyncio.all_tasks()))
+        yield tasks
+        objects = GaugeMetricFamily(
+            "pergola_cached_objects", "Objects in caches", labels=["group", "kind"]
+        )
+        for gvk, number in cached_objects().items():
+            objects.add_metric([gvk.group, gvk.kind], number)
+        yield objects
 
 
 class _Families:

@@ -1,10 +1,17 @@
+import asyncio
 import math
+from typing import cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import name_of
+from pergola.kube.client import Client
+from pergola.runtime.caching.cache import Cache
 from pergola.runtime.metrics import CONTENT_TYPE, Metrics
+from pergola.testing.world import config_map
 
 
 class Ticks:
@@ -28,6 +35,7 @@ def test_names_types_and_labels_match_the_dashboards() -> None:
     metrics.webhook("/webhooks/x").observe(200, 0.001)
     metrics.webhook("/webhooks/x").judged("mutated")
     metrics.client_request("GET", "200", "api:443", 0.01)
+    cache = _cache("a")
 
     families = {
         family.name: (family.type, {label for s in family.samples for label in s.labels} - {"le"})
@@ -37,6 +45,7 @@ def test_names_types_and_labels_match_the_dashboards() -> None:
         )
     }
 
+    del cache
     queue = {"name", "controller"}
     prefix = "controller_runtime"
     assert families == {
@@ -53,6 +62,8 @@ def test_names_types_and_labels_match_the_dashboards() -> None:
         "pergola_webhook_verdicts": ("counter", {"webhook", "verdict"}),
         "pergola_log_lines_lost": ("counter", set()),
         "pergola_cache_callbacks_failed": ("counter", set()),
+        "pergola_cached_objects": ("gauge", {"group", "kind"}),
+        "pergola_tasks": ("gauge", set()),
         "certwatcher_read_certificate": ("counter", set()),
         "certwatcher_read_certificate_errors": ("counter", set()),
         "workqueue_depth": ("gauge", queue),
@@ -82,6 +93,42 @@ def test_the_process_itself_is_measured() -> None:
     text = Metrics().render().decode()
     for name in ("process_cpu_seconds_total", "process_resident_memory_bytes", "python_info"):
         assert f"\n{name}" in text
+
+
+def test_the_objects_in_living_caches_are_counted() -> None:
+    metrics = Metrics()
+
+    def held() -> float | None:
+        return value(metrics, "pergola_cached_objects", group="", kind="ConfigMap")
+
+    before = held() or 0
+    one, other = _cache("a", "b"), _cache("a")
+    assert held() == before + len(one) + len(other) == before + 3
+    del one
+    assert held() == before + 1
+
+
+def _cache(*names: str) -> Cache[str]:
+    cache = Cache(cast("Client", None), CONFIG_MAP, name_of)
+    for name in names:
+        cache.observe(config_map(name, "default"))
+    return cache
+
+
+async def test_the_tasks_of_the_event_loop_are_counted() -> None:
+    metrics = Metrics()
+    before = value(metrics, "pergola_tasks")
+    assert before is not None
+    waiting = [asyncio.create_task(asyncio.Event().wait()) for _ in range(3)]
+    assert value(metrics, "pergola_tasks") == before + 3
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert value(metrics, "pergola_tasks") == before
+
+
+def test_no_tasks_are_reported_where_no_event_loop_runs() -> None:
+    assert value(Metrics(), "pergola_tasks") is None
 
 
 def test_a_controller_counts_its_runs_by_result() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools import soak
-from tools.soak import PARTS, ROOT, Part, cases_of, of_commit
+from tools.soak import HOURS, PARTS, ROOT, Part, cases_of, of_commit
 
 hashes = st.text("0123456789abcdef", min_size=40, max_size=40)
 
@@ -19,8 +19,9 @@ def test_a_commit_always_gets_the_same_part(commit: str) -> None:
     assert of_commit(commit) in PARTS
 
 
-def test_each_part_belongs_to_some_commits() -> None:
-    assert {of_commit(f"{number:040x}") for number in range(len(PARTS))} == PARTS.keys()
+def test_each_part_belongs_to_some_commits_but_what_lasts_hours() -> None:
+    drawn = {of_commit(f"{number:040x}") for number in range(len(PARTS))}
+    assert drawn == PARTS.keys() - {HOURS}
 
 
 def test_the_paths_of_each_part_exist() -> None:

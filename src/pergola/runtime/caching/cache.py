@@ -11,9 +11,11 @@ thousand objects may hold ten thousand digests instead (notes on memory: design 
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from typing import Final, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
+from weakref import WeakSet
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
 from pergola.kube.answers import is_version, number_of
@@ -121,6 +123,7 @@ class Cache(Generic[T]):
         self._lost_at: float | None = None
         self.served: bool | None = None
         self._error: KubeError | None = None
+        _living.add(self)
 
     # Reading
 
@@ -421,3 +424,14 @@ class Cache(Generic[T]):
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
+
+
+_living: Final = WeakSet[Cache[Any]]()
+
+
+def cached_objects() -> Counter[GroupVersionKind]:
+    """Return how many objects of each kind all caches of this process hold."""
+    found = Counter[GroupVersionKind]()
+    for cache in _living:
+        found[cache.gvk] += len(cache)
+    return found

@@ -1,0 +1,145 @@
+"""What processes hold while they work: memory, descriptors, and what their metrics say."""
+
+import asyncio
+import re
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+
+from bench.processes import megabytes
+
+HELD: Final = ("memory", "descriptors", "tasks", "objects", "series")
+"""The names of what a sample has, in its order; memory is in MB."""
+_LISTENING: Final = "0A"
+_LOOPBACK: Final = int(IPv4Address("127.0.0.1"))
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+_SUMS: Final = {"tasks": "pergola_tasks", "objects": "pergola_cached_objects"}
+_SAMPLE: Final = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a process holds at a time.
+
+    Attributes:
+        second: of the monotonic clock.
+        held: by the names in `HELD`; without metrics, if the process serves none.
+    """
+
+    second: float
+    held: Mapping[str, float]
+
+
+class Samples:
+    """The samples of several processes by their ids."""
+
+    def __init__(self) -> None:
+        self.of_process: dict[int, list[Sample]] = defaultdict(list)
+        self.names: dict[int, str] = {}
+        self.logs: dict[Path, int] = {}
+        """Where the log of each process was when it was sampled first, in bytes."""
+        self._urls: dict[int, str | None] = {}
+
+    async def take(self, processes: Iterable[tuple[int, str]]) -> None:
+        """Take a sample of each process; those that end meanwhile are left out."""
+        async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
+            for pid, name in processes:
+                with suppress(OSError):
+                    held = await self._held(session, pid)
+                    self.of_process[pid].append(Sample(time.monotonic(), held))
+                    self.names[pid] = name
+                    self._begin_log(Path(f"/proc/{pid}/fd/1"))
+
+    def _begin_log(self, output: Path) -> None:
+        log = output.readlink()
+        self.logs.setdefault(log, log.stat().st_size)
+
+    async def _held(self, session: aiohttp.ClientSession, pid: int) -> dict[str, float]:
+        found = _held_by_kernel(pid)
+        if pid not in self._urls:
+            self._urls[pid] = await _metrics_of(session, pid)
+        url = self._urls[pid]
+        return {**found, **held_by(await _text(session, url))} if url else found
+
+
+def _held_by_kernel(pid: int) -> dict[str, float]:
+    descriptors = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    return {"memory": megabytes(pid, "RssAnon"), "descriptors": float(descriptors)}
+
+
+def held_by(metrics: str) -> dict[str, float]:
+    """Return what the text of a process's metrics says that it holds."""
+    samples = _SAMPLE.findall(metrics)
+    sums = {
+        name: sum(float(value) for metric, value in samples if metric == family)
+        for name, family in _SUMS.items()
+    }
+    return {**sums, "series": float(len(samples))}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much more of something a process holds.
+
+    Attributes:
+        before: the median of the first samples.
+        each_hour: by the median slope between all samples, so that peaks do not count.
+    """
+
+    before: float
+    each_hour: float
+
+
+def growth(samples: Sequence[Sample], name: str) -> Growth | None:
+    """Return how much more a process holds each hour; None if there are too few samples."""
+    points = [(each.second, each.held[name]) for each in samples if name in each.held]
+    if len(points) < _FEWEST:
+        return None
+    slopes = [
+        (later[1] - earlier[1]) / (later[0] - earlier[0])
+        for earlier, later in combinations(points, 2)
+    ]
+    first = statistics.median(value for _, value in points[:_FEWEST])
+    return Growth(first, statistics.median(slopes) * 3600)
+
+
+_FEWEST: Final = 8
+
+
+async def _metrics_of(session: aiohttp.ClientSession, pid: int) -> str | None:
+    """Return where a process serves metrics, or None."""
+    for address, port in _listening(pid):
+        url = f"http://{address}:{port}/metrics"
+        with suppress(aiohttp.ClientError, asyncio.TimeoutError, UnicodeDecodeError):
+            if "pergola_tasks" in await _text(session, url):
+                return url
+    return None
+
+
+async def _text(session: aiohttp.ClientSession, url: str) -> str:
+    async with session.get(url) as answer:
+        return await answer.text()
+
+
+def _listening(pid: int) -> Iterator[tuple[str, int]]:
+    """Yield the IPv4 addresses and ports on which a process listens."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            sockets.add(str(descriptor.readlink()))
+    for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == _LISTENING and f"socket:[{fields[9]}]" in sockets:
+            address, port = fields[1].split(":")
+            number = int.from_bytes(bytes.fromhex(address), sys.byteorder)
+            yield str(IPv4Address(number or _LOOPBACK)), int(port, 16)
