@@ -7,7 +7,7 @@ its clock, imports no other.
 
 from typing import TYPE_CHECKING, Final
 
-from pergola.lazy_names import lazy_names
+from pergola import lazy_names
 
 if TYPE_CHECKING:
     from pergola.runtime.caching.cache import Cache, Change

@@ -8,7 +8,7 @@ nothing, and imports almost nothing, until a test uses one; so do the names belo
 
 from typing import TYPE_CHECKING, Final
 
-from pergola.lazy_names import lazy_names
+from pergola import lazy_names
 
 if TYPE_CHECKING:
     from pergola.testing.crds import install_kinds

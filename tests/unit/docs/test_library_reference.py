@@ -100,7 +100,7 @@ def _documented_constants(module: ModuleType) -> dict[str, str]:
     """Return the docstrings of the constants and aliases that a package exports."""
     here = ast.parse(inspect.getsource(module))
     found = dict(_constants(here))
-    for statement in here.body:
+    for statement in ast.walk(here):  # also in a block for type checkers
         if isinstance(statement, ast.ImportFrom) and statement.module:
             origin = importlib.import_module(statement.module)
             documented = dict(_constants(ast.parse(inspect.getsource(origin))))
