@@ -1,15 +1,20 @@
 """The life of a Shoot without workers in a landscape, whose resource managers are Pergola's."""
 
+import asyncio
+from functools import partial
 from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, NAMESPACE, SECRET, SHOOT
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, NAMESPACE, SECRET, SHOOT
 from pergola.api.objects import JsonObject, Key, map_at, uid_of
 from pergola.kube.client import Client
 from pergola.manifests import manifest
+from pergola.resource_manager.controllers.managed_resource.fights import BURST
 from pergola.sandbox.landscape import create_shoot
-from tests.support.landscape import SeedCluster, World
+from pergola.testing.waiting import until
+from tests.support.landscape import PATIENCE, SeedCluster, World
+from tests.support.landscape_work import Place, is_restored
 
 pytestmark = [
     pytest.mark.soak("landscape"),
@@ -29,6 +34,24 @@ async def test_its_user_reaches_it_and_all_that_pergola_applied_is_healthy(
     async with landscape.client_of(shoot, seed) as client:
         await client.create(_mine("of-user"))
         assert len(await client.list(NAMESPACE)) > 3
+    assert seed.refused() == []
+
+
+async def test_who_fights_with_pergola_reads_about_it_in_the_cluster_of_the_seed(
+    landscape: World, seed: SeedCluster, shoot: Key
+) -> None:
+    namespace = map_at(await landscape.garden.get(SHOOT, shoot), "status")["technicalID"]
+    client = seed.site.client
+    async with landscape.client_of(shoot, seed) as target:
+        place = Place(client, target, "", namespace)
+        [(kind, key), *_] = await place.objects()
+        before = await target.get(kind, key)
+        for _ in range(BURST + 1):
+            edited = await target.patch(kind, key, {"rules": []})
+            await until(target, kind, key, partial(is_restored, before, edited))
+    async with asyncio.timeout(PATIENCE):
+        while "RepairHeldBack" not in {e["reason"] for e in await client.list(EVENT, namespace)}:
+            await client.get_raw("/version")
     assert seed.refused() == []
 
 

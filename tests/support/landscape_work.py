@@ -72,14 +72,15 @@ class Work:
         async with self._place() as place:
             kind, key = self._chance.choice(await place.objects())
             before = await place.target.get(kind, key)
+            edited = before
             if before["rules"] and "aggregationRule" not in before and self._chance.random() < 0.5:
-                await place.target.patch(kind, key, {"rules": []})
+                edited = await place.target.patch(kind, key, {"rules": []})
             else:
                 await place.target.delete(kind, key)
-            await until(place.target, kind, key, lambda obj: _is_restored(before, obj))
+            await until(place.target, kind, key, lambda obj: is_restored(before, edited, obj))
 
     @asynccontextmanager
-    async def _place(self) -> AsyncGenerator["_Place"]:
+    async def _place(self) -> AsyncGenerator["Place"]:
         """Connect to one of the places of a resource manager."""
         garden, seed = self._landscape.clusters.garden.client, self._seed.site.client
         name = self._chance.choice(("runtime cluster", "virtual cluster", "Seed", "Shoot"))
@@ -87,12 +88,12 @@ class Work:
             key = self.shoots[0]
             shoot = await self._landscape.garden.get(SHOOT, key)
             async with self._landscape.client_of(key, self._seed) as client:
-                yield _Place(seed, client, "", shoot["status"]["technicalID"])
+                yield Place(seed, client, "", shoot["status"]["technicalID"])
         elif name == "virtual cluster":
-            yield _Place(garden, self._landscape.garden, "", "garden")
+            yield Place(garden, self._landscape.garden, "", "garden")
         else:
             client = seed if name == "Seed" else garden
-            yield _Place(client, client, "seed", None)
+            yield Place(client, client, "seed", None)
 
     async def _reconcile(self) -> None:
         runtime = self._landscape.clusters.garden.client
@@ -122,7 +123,7 @@ class Work:
         await self._landscape.delete(SHOOT, key)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A place of a resource manager.
 
     Attributes:
@@ -154,6 +155,7 @@ def _is_kept(resource: JsonObject) -> bool:
     return not is_ignored and deletion_timestamp_of(resource) is None
 
 
-def _is_restored(before: JsonObject, obj: JsonObject) -> bool:
-    has_changed = resource_version_of(obj) != resource_version_of(before)
+def is_restored(before: JsonObject, edited: JsonObject, obj: JsonObject) -> bool:
+    """Return whether a role is as it was before an edit, and was written since."""
+    has_changed = resource_version_of(obj) != resource_version_of(edited)
     return has_changed and obj["rules"] == before["rules"]

@@ -34,6 +34,8 @@ SEED: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "Seed")
 SHOOT: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "Shoot")
 ENDPOINT_SLICE: Final = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
 EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
+CORE_EVENT: Final = GroupVersionKind("", "v1", "Event")
+"""The same objects, by the API whose permissions older roles grant."""
 _MACHINES: Final = ("machine.sapcloud.io", "v1alpha1")
 MACHINE: Final = GroupVersionKind(*_MACHINES, "Machine")
 MACHINE_CLASS: Final = GroupVersionKind(*_MACHINES, "MachineClass")

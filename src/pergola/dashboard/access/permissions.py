@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from pergola.api.kinds import EVENT
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.kinds import CORE_EVENT, EVENT
+from pergola.api.objects import JsonObject
 from pergola.dashboard.access.lifetimes import Lifetimes
 from pergola.dashboard.access.reviews import User, may_list
 from pergola.dashboard.state.scope import Place
@@ -26,7 +26,7 @@ NOTHING: Final = (
     "you may not list anything that this page shows: request a role with the verb list on its "
     "kinds, such as managedresources.resources.gardener.cloud"
 )
-_EVENTS: Final = (EVENT, GroupVersionKind("", "v1", "Event"))
+_EVENTS: Final = (EVENT, CORE_EVENT)
 """The same objects in two API groups: most roles grant only the older one."""
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
-from pergola.api.kinds import EVENT
+from pergola.api.conditions import timestamp
+from pergola.api.kinds import CORE_EVENT, EVENT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -80,6 +81,8 @@ class Recorder:
         controller: the reporting controller, such as `networkpolicy-controller`.
         action: the activity of the controller.
         closing_seconds: the time limit for sending pending Events when the controller ends.
+        creates_only: whether the controller may only create Events of the core API, as roles of
+            Gardener allow it for a resource manager. Equal ones within the hour are not counted.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Recorder:
         clock: Clock | None = None,
         action: str = "Reconcile",
         closing_seconds: float = 2.0,
+        creates_only: bool = False,
     ) -> None:
         self._client = client
         self._controller = controller
@@ -97,6 +101,7 @@ class Recorder:
         self._clock = clock or SystemClock()
         self._action = action
         self._closing_seconds = closing_seconds
+        self._creates_only = creates_only
         self._waiting: deque[tuple[_Sentence, Regarding]] = deque(maxlen=_WAITING)
         self._reported = asyncio.Event()
         self._is_ending = False
@@ -150,7 +155,7 @@ class Recorder:
             await self._begin(sentence, regarding, now)
             return
         known.count += 1
-        if now - known.last_write < SERIES_INTERVAL:
+        if self._creates_only or now - known.last_write < SERIES_INTERVAL:
             return
         try:
             await self._client.patch(
@@ -182,18 +187,36 @@ class Recorder:
             "uid": sentence.uid,
             "resourceVersion": regarding.resource_version,
         }
-        return {
-            "apiVersion": EVENT.api_version,
-            "kind": EVENT.kind,
+        regarded = {name: value for name, value in reference.items() if value}
+        event = {
             "metadata": {"name": name.name, "namespace": name.namespace},
             "eventTime": _micro_time(now),
-            "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": self._action,
             "type": sentence.type,
             "reason": sentence.reason,
+        }
+        if self._creates_only:
+            time = timestamp(now)
+            return {
+                "apiVersion": CORE_EVENT.api_version,
+                "kind": CORE_EVENT.kind,
+                **event,
+                "reportingComponent": self._controller,
+                "source": {"component": self._controller},
+                "message": sentence.note,
+                "involvedObject": regarded,
+                "count": 1,
+                "firstTimestamp": time,
+                "lastTimestamp": time,
+            }
+        return {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.kind,
+            **event,
+            "reportingController": self._controller,
             "note": sentence.note,
-            "regarding": {name: value for name, value in reference.items() if value},
+            "regarding": regarded,
         }
 
 

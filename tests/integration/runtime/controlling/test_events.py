@@ -11,21 +11,24 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, EVENT, NODE
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.manifests import manifest
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.events import NOTE_BYTES, Recorder, Regarding
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient, config_map
+from tests.support.service_accounts import service_account_config, until_granted
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @asynccontextmanager
 async def recording(
-    kubeconfig: Path, clock: FakeClock
+    cluster: Path | ClusterConfig, clock: FakeClock, *, creates_only: bool = False
 ) -> AsyncGenerator[tuple[Recorder, RecordingClient]]:
-    async with RecordingClient.connect(load(kubeconfig)) as client:
-        recorder = Recorder(client, "test-controller", clock=clock)
+    config = load(cluster) if isinstance(cluster, Path) else cluster
+    async with RecordingClient.connect(config) as client:
+        recorder = Recorder(client, "test-controller", clock=clock, creates_only=creates_only)
         running = asyncio.create_task(recorder.run())
         try:
             yield recorder, client
@@ -161,3 +164,53 @@ async def test_events_about_cluster_scoped_objects_are_in_the_default_namespace(
         recorder.normal(node, "Ready", "all is well")
         (write,) = await writes(client, 1)
     assert write.startswith(f"create Event default/node-of-{namespace}.")
+
+
+async def test_whoever_may_only_create_events_reports_each_once_an_hour(
+    kubeconfig: Path, cluster_client: Client, namespace: str, regarding: Regarding
+) -> None:
+    """Roles of Gardener allow a resource manager no more in the cluster of its ManagedResources."""
+    await allow_to_create_events(cluster_client, namespace)
+    account = await service_account_config(load(kubeconfig), namespace)
+    clock = FakeClock(NOW)
+    async with recording(account, clock, creates_only=True) as (recorder, client):
+        for minutes in (0, 1, 7, 59, 62):
+            clock.set(NOW + timedelta(minutes=minutes))
+            recorder.warning(regarding, "Broken", "it does not work")
+            recorder.warning(regarding, f"After{minutes}", "everything before this was sent")
+            await until_reported(cluster_client, namespace, f"After{minutes}")
+        assert {write.split()[0] for write in client.taken()} == {"create"}
+    found = [each for each in await events(cluster_client, namespace) if each["reason"] == "Broken"]
+    assert len(found) == 2
+    for event in found:
+        assert (event["type"], event["note"]) == ("Warning", "it does not work")
+        assert (event["reportingController"], event["action"]) == ("test-controller", "Reconcile")
+        assert event["deprecatedSource"] == {"component": "test-controller"}
+        assert event["regarding"]["uid"] == regarding.uid
+
+
+async def until_reported(client: Client, namespace: str, reason: str) -> None:
+    """Wait until there is an Event with a reason."""
+    async with asyncio.timeout(PATIENCE):
+        while reason not in {each["reason"] for each in await client.list(EVENT, namespace)}:
+            pass
+
+
+async def allow_to_create_events(client: Client, namespace: str) -> None:
+    """Let the default ServiceAccount of a namespace create Events of the core API."""
+    rbac, name = "rbac.authorization.k8s.io", "reporter"
+    rule = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    role = {"apiGroup": rbac, "kind": "Role", "name": name}
+    await client.create(manifest(f"{rbac}/v1", "Role", name, namespace=namespace, rules=[rule]))
+    await client.create(
+        manifest(
+            f"{rbac}/v1",
+            "RoleBinding",
+            name,
+            namespace=namespace,
+            roleRef=role,
+            subjects=[subject],
+        )
+    )
+    await until_granted(client, Key(namespace, "default"))

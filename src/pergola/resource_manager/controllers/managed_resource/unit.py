@@ -57,7 +57,9 @@ def managed_resource_unit(
     """
     mine = source.responsibility
     applier = Applier(target, FightLimit(asyncio.get_running_loop().time, clock))
-    events = Recorder(source.client, f"{NAME}-controller", clock=clock, action="Apply")
+    events = Recorder(
+        source.client, f"{NAME}-controller", clock=clock, action="Apply", creates_only=True
+    )
     reconciler = ManagedResources(
         source,
         secrets,

@@ -153,7 +153,7 @@ class TokenRequestor:
             namespaces=(fixed,) if fixed else settings.target_namespaces,
             metadata_only=True,
         )
-        self.recorder = Recorder(source, NAME, clock=clock)
+        self.recorder = Recorder(source, NAME, clock=clock, creates_only=True)
         self._decisions = Decisions(source, target, settings, self.accounts, clock)
 
     async def reconcile(self, key: Key) -> Outcome:
