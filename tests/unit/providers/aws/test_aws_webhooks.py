@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from conformance.strategies.aws_control_planes import KEYS
@@ -207,6 +207,9 @@ def test_the_unit_of_the_kubelet_is_written_in_the_form_of_the_original() -> Non
 
 
 @given(text=st.text(alphabet="[]=\\\n#; aS", max_size=40))
+@example(text="[Unit]\nA=b \\")
+@example(text="[Unit]\nA=b \\\n \\ ")
+@example(text="[Service]\nExecStart=/k --x \\")
 @settings(max_examples=examples())
 def test_a_unit_that_is_read_is_changed_once(text: str) -> None:
     with suppress(UnitError):

@@ -140,10 +140,12 @@ class _Reader:
             value += line
             if not line.endswith("\\"):
                 break
-            if self._at <= len(self._text):
-                value += "\n"
-        ending = "\n" if value.endswith("\n") else ""
-        return value.strip() + ending
+            value += "\n"
+        stripped = value.strip()
+        if value.endswith("\n"):
+            return f"{stripped}\n"
+        # A backslash before blanks continues no line; without them it would.
+        return f"{stripped} " if stripped.endswith("\\") else stripped
 
     def _line(self) -> str:
         """Return the rest of the line; afterwards the position is behind its end."""
