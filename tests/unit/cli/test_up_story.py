@@ -40,6 +40,13 @@ def story(*, terminal: bool = False) -> tuple[Story, io.StringIO]:
     return Story(plain, chapters=2), stream
 
 
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run as if installed in a folder with a short name that is not in the PATH."""
+    monkeypatch.setattr(sys, "executable", "/opt/pergola/bin/python")
+    monkeypatch.setenv("PATH", "/usr/bin")
+
+
 async def test_while_programs_are_built_commands_without_a_cluster_are_shown() -> None:
     told, stream = story()
     await show_without_cluster(told)
@@ -52,6 +59,7 @@ async def test_while_programs_are_built_commands_without_a_cluster_are_shown() -
     assert max(map(len, shown.splitlines())) <= WIDTH
 
 
+@pytest.mark.usefixtures("installed")
 def test_all_lines_fit_into_the_page_without_trailing_spaces() -> None:
     told, stream = story()
     told.chapter("A title", LONG)
@@ -85,12 +93,11 @@ def test_a_short_command_stays_on_one_line() -> None:
     assert broken("kubectl get nodes", 74) == ["kubectl get nodes"]
 
 
-def test_commands_of_pergola_are_printed_with_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin")
+@pytest.mark.usefixtures("installed")
+def test_commands_of_pergola_are_printed_with_its_path() -> None:
     told, stream = story()
     told.try_it(Path("/kubeconfig"), "pergola tokens")
-    folder = Path(sys.executable).parent
-    assert f"export PATH={folder}:$PATH" in stream.getvalue()
+    assert "export PATH=/opt/pergola/bin:$PATH" in stream.getvalue()
 
 
 def test_commands_of_kubectl_need_a_kubeconfig_only(monkeypatch: pytest.MonkeyPatch) -> None:
