@@ -67,7 +67,8 @@ class Site:
     def run_plain(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
         """Run the command without the name and kind of the InfraCluster."""
         line = [str(PERGOLA), "infra", command]
-        line += ["-n", self.namespace, "--kubeconfig", str(self.kubeconfig), *arguments]
+        line += ["--kubeconfig", str(self.kubeconfig), *arguments]
+        line += [] if "-A" in arguments else ["-n", self.namespace]
         done = subprocess.run(line, capture_output=True, text=True, input=answer, check=False)
         return done.returncode, done.stdout + done.stderr
 

@@ -150,12 +150,12 @@ async def test_a_manifest_that_admission_would_refuse_is_not_planned(planning: P
 
 @pytest.fixture
 async def installed(runtime: Client) -> AsyncIterator[OperatorChart]:
-    """Create the Deployment and files of an operator without logs and with another registry."""
+    """Create the Deployment and files of an operator without Vali and with another registry."""
     vector = "images: [{name: gardener-scheduler, repository: registry.test/scheduler, tag: v1}]"
     config = {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "featureGates": {"RemoveVali": True},
+        "featureGates": {"RemoveVali": True, "VictoriaLogsBackend": True},
     }
     values: JsonObject = {
         "config": config,
@@ -181,7 +181,8 @@ async def test_a_plan_uses_the_settings_of_the_running_operator(
     deployment = "Deployment garden/gardener-operator"
     assert plan["configuration"] == f"ConfigMap garden/{file}, used by {deployment}"
     tasks = {task["name"]: task for task in plan["tasks"]}
-    assert tasks["Deploying Vali"]["why"] == "the feature gate RemoveVali is on"
+    why = "the feature gates RemoveVali and VictoriaLogsBackend are on"
+    assert tasks["Deploying Vali"]["why"] == why
 
 
 async def test_a_plan_has_the_images_of_the_running_operator(
