@@ -44,4 +44,4 @@ def build() -> None:
 if __name__ == "__main__":
     began = time.monotonic()
     build()
-    say(f"programs and images are there after {time.monotonic() - began:.0f} s")
+    say(f"programs and images are ready after {time.monotonic() - began:.0f} s")

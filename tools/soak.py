@@ -9,9 +9,10 @@ chooses them, so a commit always gets the same.
 import os
 import subprocess
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 HOURS: Final = "hours"
-"""The part that lasts as long as it is told to."""
+"""The part whose duration the caller chooses."""
 
 
 @dataclass(frozen=True)
@@ -269,8 +270,13 @@ def of_commit(commit: str) -> str:
     Args:
         commit: the hash of the commit in hexadecimal digits.
     """
-    drawn = sorted(name for name, part in PARTS.items() if part.is_drawn)
-    return drawn[int(commit, 16) % len(drawn)]
+    names = drawn()
+    return names[int(commit, 16) % len(names)]
+
+
+def drawn() -> list[str]:
+    """Return the names of the parts that CI draws, in order."""
+    return sorted(name for name, part in PARTS.items() if part.is_drawn)
 
 
 def run(name: str, tests: Sequence[str] = ()) -> int:
@@ -298,8 +304,7 @@ def run_of_commit(commit: str) -> int:
     if not part.portion:
         return run(name)
     found = cases_of(name)
-    drawn = sum(part.is_drawn for part in PARTS.values())
-    first = int(commit, 16) // drawn % len(found)
+    first = int(commit, 16) // len(drawn()) % len(found)
     return run(name, (found[first:] + found[:first])[: part.portion])
 
 
@@ -314,6 +319,17 @@ def cases_of(name: str) -> list[str]:
     return sorted(line for line in listed.stdout.splitlines() if "::" in line)
 
 
+def _hours(text: str) -> float:
+    """Return a duration of the command line in hours."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < inf:
+        raise ArgumentTypeError(f'"{text}" is not a number of hours, such as 2 or 0.5')
+    return found
+
+
 def main() -> int:
     """Run the parts that the arguments name, or the one of a commit."""
     parser = ArgumentParser(prog="python -m tools.soak", description=(__doc__ or "").split("\n")[0])
@@ -324,11 +340,16 @@ def main() -> int:
         help="run the part that belongs to a commit, unless something must be built for it",
     )
     parser.add_argument(
-        "--hours", metavar="HOURS", help=f"run the part {HOURS} for so many hours, as in 2 or 0.5"
+        "--hours",
+        metavar="HOURS",
+        type=_hours,
+        help=f"run the part {HOURS} for so many hours, as in 2 or 0.5",
     )
     parser.add_argument("--save", metavar="FILE", help=f"write the figures of the part {HOURS}")
     parser.add_argument("--list", action="store_true", help="list all parts")
     given = parser.parse_args()
+    if given.hours and given.parts:
+        parser.error(f"--hours runs the part {HOURS}; name no other")
     if unknown := sorted({*given.parts} - PARTS.keys()):
         parser.error(f"there is no part {', '.join(unknown)}; --list shows all parts")
     if given.list:
@@ -339,9 +360,12 @@ def main() -> int:
     if given.commit:
         return run_of_commit(given.commit)
     if given.hours:
-        os.environ |= {"PERGOLA_SOAK_HOURS": given.hours, "PERGOLA_SOAK_SAVE": given.save or ""}
+        os.environ |= {
+            "PERGOLA_SOAK_HOURS": f"{given.hours}",
+            "PERGOLA_SOAK_SAVE": given.save or "",
+        }
         given.parts = [HOURS]
-    chosen = given.parts or [name for name, part in PARTS.items() if part.is_drawn]
+    chosen = given.parts or drawn()
     for name in chosen:
         PARTS[name].build()
     return max(run(name) for name in chosen)

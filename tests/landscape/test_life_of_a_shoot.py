@@ -37,7 +37,7 @@ async def test_its_user_reaches_it_and_all_that_pergola_applied_is_healthy(
     assert seed.refused() == []
 
 
-async def test_who_fights_with_pergola_reads_about_it_in_the_cluster_of_the_seed(
+async def test_a_fight_with_pergola_is_reported_in_the_cluster_of_the_seed(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
     namespace = map_at(await landscape.garden.get(SHOOT, shoot), "status")["technicalID"]

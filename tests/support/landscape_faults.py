@@ -33,12 +33,17 @@ async def _kill(
 ) -> None:
     while True:
         await asyncio.sleep(source.uniform(*_PAUSES))
-        victims = own_processes(landscape, seeds)
-        if victims:
-            pid, name = source.choice(victims)
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                kills.append(name)
+        kills += kill_one(landscape, seeds, source)
+
+
+def kill_one(landscape: World, seeds: tuple[SeedCluster, ...], source: random.Random) -> list[str]:
+    """Kill one of Pergola's processes; return its name, or nothing if none was running."""
+    if victims := own_processes(landscape, seeds):
+        pid, name = source.choice(victims)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            return [name]
+    return []
 
 
 def own_processes(landscape: World, seeds: tuple[SeedCluster, ...]) -> list[tuple[int, str]]:

@@ -1,12 +1,10 @@
-"""What people do to a landscape, and what fails in it, chosen at random."""
+"""Random work in a landscape: edits, reconciliations, kills, rotations, and short-lived Shoots."""
 
-import os
 import random
-import signal
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import CLUSTER_ROLE, SEED, SHOOT
@@ -27,7 +25,7 @@ from pergola.kube.client import Client
 from pergola.testing.waiting import until
 from tests.support.garden_states import reconciled_after
 from tests.support.landscape import PATIENCE, SeedCluster, World
-from tests.support.landscape_faults import own_processes
+from tests.support.landscape_faults import kill_one
 
 _ROLE: Final = GroupVersionKind(CLUSTER_ROLE.group, CLUSTER_ROLE.version, "Role")
 _EDITED: Final = {each.kind: each for each in (CLUSTER_ROLE, _ROLE)}
@@ -109,9 +107,7 @@ class Work:
             await self._landscape.perform(kind, key, "reconcile")
 
     async def _kill(self) -> None:
-        pid, _ = self._chance.choice(own_processes(self._landscape, (self._seed,)))
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+        kill_one(self._landscape, (self._seed,), self._chance)
 
     async def _rotate(self) -> None:
         key = self.shoots[-1]

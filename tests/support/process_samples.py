@@ -1,4 +1,4 @@
-"""What processes hold while they work: memory, descriptors, and what their metrics say."""
+"""Samples of running processes: memory, descriptors, metrics and log lines."""
 
 import asyncio
 import re
@@ -19,7 +19,9 @@ import aiohttp
 from bench.processes import megabytes
 
 HELD: Final = ("memory", "descriptors", "tasks", "objects", "series")
-"""The names of what a sample has, in its order; memory is in MB."""
+"""The figures of a sample; memory is in MB."""
+_FEWEST: Final = 8
+"""The fewest samples that show whether a process grows."""
 _LISTENING: Final = "0A"
 _LOOPBACK: Final = int(IPv4Address("127.0.0.1"))
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
@@ -29,7 +31,7 @@ _SAMPLE: Final = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Sample:
-    """What a process holds at a time.
+    """The figures of a process at one moment.
 
     Attributes:
         second: of the monotonic clock.
@@ -41,35 +43,48 @@ class Sample:
 
 
 class Samples:
-    """The samples of several processes by their ids."""
+    """The samples of several processes by their ids.
+
+    Attributes:
+        lines: of their logs, with the names of the files, from the first sample of each on. They
+            are read with each sample, because a log is deleted with its pod.
+    """
 
     def __init__(self) -> None:
         self.of_process: dict[int, list[Sample]] = defaultdict(list)
         self.names: dict[int, str] = {}
-        self.logs: dict[Path, int] = {}
-        """Where the log of each process was when it was sampled first, in bytes."""
-        self._urls: dict[int, str | None] = {}
+        self.lines: list[tuple[str, bytes]] = []
+        self._logs: dict[Path, int] = {}
+        self._urls: dict[int, str] = {}
 
     async def take(self, processes: Iterable[tuple[int, str]]) -> None:
         """Take a sample of each process; those that end meanwhile are left out."""
         async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
             for pid, name in processes:
-                with suppress(OSError):
+                with suppress(OSError, aiohttp.ClientError):
                     held = await self._held(session, pid)
                     self.of_process[pid].append(Sample(time.monotonic(), held))
                     self.names[pid] = name
-                    self._begin_log(Path(f"/proc/{pid}/fd/1"))
+                    self._read_log(Path(f"/proc/{pid}/fd/1"))
 
-    def _begin_log(self, output: Path) -> None:
+    def _read_log(self, output: Path) -> None:
+        """Read the lines that a process has completed since its last sample."""
         log = output.readlink()
-        self.logs.setdefault(log, log.stat().st_size)
+        position = self._logs.setdefault(log, log.stat().st_size)
+        with log.open("rb") as file:
+            file.seek(position)
+            *lines, rest = file.read().split(b"\n")
+            self._logs[log] = file.tell() - len(rest)
+        self.lines += [(log.name, line) for line in lines]
 
     async def _held(self, session: aiohttp.ClientSession, pid: int) -> dict[str, float]:
         found = _held_by_kernel(pid)
+        # A process that starts does not serve its metrics yet.
+        if pid not in self._urls and (url := await _metrics_of(session, pid)):
+            self._urls[pid] = url
         if pid not in self._urls:
-            self._urls[pid] = await _metrics_of(session, pid)
-        url = self._urls[pid]
-        return {**found, **held_by(await _text(session, url))} if url else found
+            return found
+        return {**found, **held_by(await _text(session, self._urls[pid]))}
 
 
 def _held_by_kernel(pid: int) -> dict[str, float]:
@@ -111,9 +126,6 @@ def growth(samples: Sequence[Sample], name: str) -> Growth | None:
     ]
     first = statistics.median(value for _, value in points[:_FEWEST])
     return Growth(first, statistics.median(slopes) * 3600)
-
-
-_FEWEST: Final = 8
 
 
 async def _metrics_of(session: aiohttp.ClientSession, pid: int) -> str | None:

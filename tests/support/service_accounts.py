@@ -82,7 +82,10 @@ async def until_granted(admin: Client, account: Key) -> None:
     permission of each scope, and waits for both.
     """
     name = f"granted-{secrets.token_hex(4)}"
-    grants = [*_grants(name, account, ""), *_grants(name, account, account.namespace)]
+    grants = [
+        *granting(name, account, _nothing_real(f"{name}-cluster")),
+        *granting(name, account, _nothing_real(f"{name}-namespace"), account.namespace),
+    ]
     for obj in grants:
         await admin.create(obj)
     async with asyncio.timeout(_LIMIT):
@@ -93,11 +96,16 @@ async def until_granted(admin: Client, account: Key) -> None:
         await admin.delete(GroupVersionKind.of(obj), Key.of(obj))
 
 
-def _grants(name: str, account: Key, namespace: str) -> Iterator[JsonObject]:
-    """Yield a role and its binding, for all namespaces or one, that allow to get nothing real."""
-    prefix, scope = ("", "namespace") if namespace else ("Cluster", "cluster")
+def _nothing_real(resource: str) -> JsonObject:
+    return {"apiGroups": ["example.org"], "resources": [resource], "verbs": ["get"]}
+
+
+def granting(
+    name: str, account: Key, rule: JsonObject, namespace: str = ""
+) -> Iterator[JsonObject]:
+    """Yield a role with one rule and its binding, for all namespaces or one."""
+    prefix = "" if namespace else "Cluster"
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    rule = {"apiGroups": ["example.org"], "resources": [f"{name}-{scope}"], "verbs": ["get"]}
     base: JsonObject = {"apiVersion": f"{_RBAC}/v1", "metadata": metadata}
     yield {**base, "kind": f"{prefix}Role", "rules": [rule]}
     subject = {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}

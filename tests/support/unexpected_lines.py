@@ -1,8 +1,7 @@
-"""Lines in the logs of processes that nobody expects while nothing fails."""
+"""Unexpected warnings and errors in the logs of processes."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Final
 
 import orjson
@@ -12,29 +11,29 @@ _EXPECTED: Final[frozenset[str]] = frozenset()
 _LEVELS: Final = frozenset({"warn", "error"})
 
 
-def warnings(logs: Mapping[Path, int]) -> list[str]:
+def warnings(lines: Iterable[tuple[str, bytes]]) -> list[str]:
     """Return each unexpected warning and error with its number and an example.
 
     Args:
-        logs: files with JSON lines, or with lines that are no JSON and count as errors, and where
-            to begin in each, in bytes.
+        lines: the name of a log and a line of it. A line that is not a JSON object counts as an
+            error.
     """
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
-    for file, start in logs.items():
-        for message, line in _problems(file.read_bytes()[start:]):
+    for name, line in lines:
+        if message := _problem(line):
             counts[message] += 1
-            examples.setdefault(message, f"{file.name}: {line}")
+            examples.setdefault(message, f"{name}: {line.decode(errors='replace')}")
     return [f"{count} times {message}: {examples[message]}" for message, count in counts.items()]
 
 
-def _problems(text: bytes) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        try:
-            event = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            yield "no JSON", line.decode(errors="replace")
-            continue
-        message = f"{event.get('logger')}: {event.get('msg')}"
-        if event.get("level") in _LEVELS and message not in _EXPECTED:
-            yield message, line.decode(errors="replace")
+def _problem(line: bytes) -> str | None:
+    """Return the logger and message of an unexpected line, or None for any other."""
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        event = None
+    if not isinstance(event, dict):
+        return "no JSON"
+    message = f"{event.get('logger')}: {event.get('msg')}"
+    return message if event.get("level") in _LEVELS and message not in _EXPECTED else None

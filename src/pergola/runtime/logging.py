@@ -59,12 +59,14 @@ def configure(
 def get_logger(name: str) -> FilteringBoundLogger:
     """Return a logger whose lines contain `logger: <name>`.
 
-    Until `configure` is called, it writes text to stderr, or what a program configured structlog to
-    write: never to stdout, which belongs to the results of commands.
+    Until `configure` is called, it writes text to stderr, because stdout belongs to the results of
+    commands. The level is that of the standard library's logger `pergola`, or info if it has none.
+    A program that configured structlog itself keeps its configuration.
     """
     if not structlog.is_configured():
         clock = SystemClock()
-        _configure_loggers(logging.INFO, _Sink(sys.stderr, _text, clock), clock, cached=False)
+        level = logging.getLogger("pergola").level or logging.INFO
+        _configure_loggers(level, _Sink(sys.stderr, _text, clock), clock, cached=False)
     return cast("FilteringBoundLogger", structlog.get_logger(logger_name=name))
 
 

@@ -263,7 +263,7 @@ class _Defects(Collector):
 
 
 class _Held(Collector):
-    """What this process holds: it must not grow while the clusters do not."""
+    """The tasks and cached objects of this process; growth without a cause is a leak."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         tasks = GaugeMetricFamily("pergola_tasks", "Asyncio tasks that have not ended")

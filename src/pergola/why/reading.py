@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
 
-from pergola.api.kinds import POD, SECRET
+from pergola.api.kinds import CORE_EVENT, POD, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -22,8 +22,6 @@ from pergola.health.times import read_time
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, InvalidKey, UnknownKind
 from pergola.kube.selectors import format_selector
-
-EVENT: Final = GroupVersionKind("", "v1", "Event")
 
 _LINES: Final = 5
 _LONGEST: Final = 300
@@ -116,10 +114,12 @@ class Reader:
         namespace = namespace_of(obj) or "default"
         try:
             return last_event(
-                await self.client.list(EVENT, namespace, fields=f"involvedObject.uid={uid_of(obj)}")
+                await self.client.list(
+                    CORE_EVENT, namespace, fields=f"involvedObject.uid={uid_of(obj)}"
+                )
             )
         except Forbidden:
-            self.note(_sentence(EVENT, namespace))
+            self.note(_sentence(CORE_EVENT, namespace))
         except ApiError:
             pass
         return ""

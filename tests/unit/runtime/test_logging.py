@@ -294,7 +294,7 @@ def test_a_logger_never_raises_whatever_its_fields(fields: dict[str, Any]) -> No
     assert json.loads(stream.getvalue())["msg"] == "event"
 
 
-def test_what_is_logged_before_the_configuration_stays_out_of_results() -> None:
+def test_lines_before_the_configuration_stay_out_of_results() -> None:
     code = (
         "from pergola.runtime import get_logger; "
         "log = get_logger('manager'); log.debug('unseen'); log.info('seen', count=2)"
@@ -315,3 +315,16 @@ def test_a_logger_follows_a_program_that_configured_structlog_itself() -> None:
     )
     ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout) == {"logger_name": "manager", "event": "seen"}
+
+
+def test_the_level_before_the_configuration_is_that_of_the_standard_library() -> None:
+    code = (
+        "import logging; logging.getLogger('pergola').setLevel(logging.ERROR); "
+        "from pergola.runtime import get_logger; log = get_logger('manager'); "
+        "log.info('unseen'); log.warning('unseen'); log.error('seen')"
+    )
+    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert ran.stdout == ""
+    [line] = ran.stderr.splitlines()
+    assert "seen" in line
+    assert "unseen" not in line

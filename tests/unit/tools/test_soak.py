@@ -1,5 +1,6 @@
 """The parts of the soak: which one belongs to a commit, and what a machine lacks for it."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def test_a_commit_always_gets_the_same_part(commit: str) -> None:
     assert of_commit(commit) in PARTS
 
 
-def test_each_part_belongs_to_some_commits_but_what_lasts_hours() -> None:
+def test_each_part_but_that_of_hours_belongs_to_some_commits() -> None:
     drawn = {of_commit(f"{number:040x}") for number in range(len(PARTS))}
     assert drawn == PARTS.keys() - {HOURS}
 
@@ -67,3 +68,13 @@ def test_the_cases_of_a_part_are_found() -> None:
     found = cases_of("interpreters")
     assert found
     assert all("test_other_interpreters.py::test_" in each for each in found)
+
+
+@pytest.mark.parametrize("text", ["", "two", "0", "-1", "nan", "inf"])
+def test_a_number_of_hours_that_makes_no_sense_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["soak", f"--hours={text}"])
+    with pytest.raises(SystemExit):
+        soak.main()
+    assert f'"{text}" is not a number of hours, such as 2 or 0.5' in capsys.readouterr().err

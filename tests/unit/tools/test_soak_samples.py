@@ -1,5 +1,7 @@
-"""What the soak of hours reads from processes and their logs."""
+"""The soak of hours reads the figures and logs of processes, and judges them."""
 
+import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,7 +54,7 @@ def test_growth_is_that_of_most_samples_whatever_the_peaks() -> None:
     assert found.before == pytest.approx(100, abs=0.2)
 
 
-def test_growth_of_what_was_hardly_seen_is_unknown() -> None:
+def test_the_growth_of_too_few_samples_is_unknown() -> None:
     assert growth(samples({0.0: 1.0, 60.0: 2.0}), "memory") is None
     assert growth(samples({second * 60.0: 1.0 for second in range(60)}), "tasks") is None
 
@@ -98,7 +100,7 @@ def wait_for(text: str, log: Path, process: "subprocess.Popen[str]") -> None:
         assert process.poll() is None
 
 
-async def test_what_a_process_holds_is_read_from_outside(
+async def test_the_figures_and_new_log_lines_of_a_process_are_read_from_outside(
     process: "subprocess.Popen[str]", log: Path
 ) -> None:
     taken = Samples()
@@ -114,17 +116,26 @@ async def test_what_a_process_holds_is_read_from_outside(
     assert after["tasks"] - before["tasks"] == pytest.approx(20, abs=1)
     assert after["memory"] > 1
     assert taken.names == {process.pid: "mine"}
-    assert taken.logs == {log: len("ready\n")}
+    assert taken.lines == [(log.name, b"grown")]
 
 
-def test_unexpected_lines_are_counted_from_where_the_samples_begin(tmp_path: Path) -> None:
-    old = '{"level":"error","logger":"a","msg":"before"}\n'
-    line = '{"level":"warn","logger":"cache","msg":"lost"}\n'
-    log = tmp_path / "log"
-    log.write_text(
-        f'{old}{line}{line}{{"level":"info","logger":"cache","msg":"found"}}\nTraceback\n'
-    )
-    assert warnings({log: len(old)}) == [
-        f"2 times cache: lost: log: {line.rstrip()}",
-        "1 times no JSON: log: Traceback",
+async def test_a_process_that_does_not_answer_in_http_costs_only_its_sample() -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    taken = Samples()
+    taken._urls[os.getpid()] = f"http://127.0.0.1:{port}/metrics"
+    async with server:
+        await taken.take([(os.getpid(), "mine")])
+    assert not taken.of_process
+
+
+def test_unexpected_lines_are_counted_with_an_example() -> None:
+    line = b'{"level":"warn","logger":"cache","msg":"lost"}'
+    known = b'{"level":"info","logger":"cache","msg":"found"}'
+    assert warnings(("log", each) for each in (line, line, known, b"Traceback", b"null")) == [
+        f"2 times cache: lost: log: {line.decode()}",
+        "2 times no JSON: log: Traceback",
     ]

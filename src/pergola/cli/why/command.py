@@ -1,6 +1,7 @@
 """`pergola why`: who requires an object, what was decided about it, and what it waits for."""
 
 import asyncio
+import logging
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -126,6 +127,9 @@ async def _why(
     from pergola.kube.kind_words import kind_called
     from pergola.why import explain
 
+    # `configure` would import structlog, which most explanations do not need.
+    for name in ("", "pergola"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     config = cluster.config()
     namespace = cluster.namespace or config.namespace
     async with Client.connect(config) as client, others.connected(cluster) as beside:

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from conformance.strategies.aws_control_planes import BASE, KEYS, ROLE
-from pergola.api.kinds import CONFIG_MAP, EVENT, NODE, SECRET
+from pergola.api.kinds import CONFIG_MAP, CORE_EVENT, EVENT, NODE, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -36,7 +36,6 @@ from pergola.testing.network_site import give_shoot_access, renamed
 from pergola.testing.waiting import running, until
 from tests.support.shipped import shipped_objects
 
-CORE_EVENT: Final = GroupVersionKind("", "v1", "Event")
 NETWORK: Final = "NetworkUnavailable"
 DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
 

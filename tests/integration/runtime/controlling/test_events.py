@@ -12,12 +12,11 @@ from pergola.api.kinds import CONFIG_MAP, EVENT, NODE
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.manifests import manifest
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.events import NOTE_BYTES, Recorder, Regarding
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient, config_map
-from tests.support.service_accounts import service_account_config, until_granted
+from tests.support.service_accounts import granting, service_account_config, until_granted
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -166,11 +165,15 @@ async def test_events_about_cluster_scoped_objects_are_in_the_default_namespace(
     assert write.startswith(f"create Event default/node-of-{namespace}.")
 
 
-async def test_whoever_may_only_create_events_reports_each_once_an_hour(
+async def test_a_controller_that_may_only_create_events_reports_each_once_an_hour(
     kubeconfig: Path, cluster_client: Client, namespace: str, regarding: Regarding
 ) -> None:
-    """Roles of Gardener allow a resource manager no more in the cluster of its ManagedResources."""
-    await allow_to_create_events(cluster_client, namespace)
+    """Gardener grants a resource manager only this in the cluster of its ManagedResources."""
+    own = Key(namespace, "default")
+    rule: JsonObject = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
+    for obj in granting("reporter", own, rule, namespace):
+        await cluster_client.create(obj)
+    await until_granted(cluster_client, own)
     account = await service_account_config(load(kubeconfig), namespace)
     clock = FakeClock(NOW)
     async with recording(account, clock, creates_only=True) as (recorder, client):
@@ -194,23 +197,3 @@ async def until_reported(client: Client, namespace: str, reason: str) -> None:
     async with asyncio.timeout(PATIENCE):
         while reason not in {each["reason"] for each in await client.list(EVENT, namespace)}:
             pass
-
-
-async def allow_to_create_events(client: Client, namespace: str) -> None:
-    """Let the default ServiceAccount of a namespace create Events of the core API."""
-    rbac, name = "rbac.authorization.k8s.io", "reporter"
-    rule = {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}
-    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
-    role = {"apiGroup": rbac, "kind": "Role", "name": name}
-    await client.create(manifest(f"{rbac}/v1", "Role", name, namespace=namespace, rules=[rule]))
-    await client.create(
-        manifest(
-            f"{rbac}/v1",
-            "RoleBinding",
-            name,
-            namespace=namespace,
-            roleRef=role,
-            subjects=[subject],
-        )
-    )
-    await until_granted(client, Key(namespace, "default"))

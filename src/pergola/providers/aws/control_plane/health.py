@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pergola.api.conditions import FALSE
-from pergola.api.kinds import DEPLOYMENT
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.kinds import CORE_EVENT, DEPLOYMENT
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks.checks import (
     CONTROL_PLANE_HEALTHY,
@@ -26,7 +26,6 @@ from pergola.providers.aws.control_plane.render import (
     pod_networks,
 )
 
-_EVENT: Final = GroupVersionKind("", "v1", "Event")
 _RECENT: Final = timedelta(minutes=5)
 _QUOTA: Final = "RouteLimitExceeded"
 _REPORTER: Final = f"involvedObject.kind=ServiceAccount,involvedObject.name={pod_networks.ROUTES}"
@@ -59,7 +58,7 @@ def _route_events(
         async with access(context.client, cluster) as shoot:
             if shoot is None:
                 return HEALTHY
-            events = await shoot.list(_EVENT, KUBE_SYSTEM, fields=_REPORTER)
+            events = await shoot.list(CORE_EVENT, KUBE_SYSTEM, fields=_REPORTER)
         return verdict(events, context.now)
 
     return run

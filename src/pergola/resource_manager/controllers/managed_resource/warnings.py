@@ -6,12 +6,12 @@ Problems of creating or removing a load balancer show only there (spec 10 §4.6,
 from datetime import datetime, timedelta
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, map_at, name_of, namespace_of, uid_of
+from pergola.api.kinds import CORE_EVENT
+from pergola.api.objects import JsonObject, map_at, name_of, namespace_of, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.runtime.clock import Clock
 
-EVENT: Final = GroupVersionKind("", "v1", "Event")
 _NEWEST: Final = 5
 
 
@@ -22,7 +22,7 @@ async def service_warnings(client: Client, service: JsonObject, clock: Clock) ->
         f"involvedObject.uid={uid_of(service)},type=Warning"
     )
     try:
-        events = await client.list(EVENT, namespace_of(service), fields=fields)
+        events = await client.list(CORE_EVENT, namespace_of(service), fields=fields)
     except KubeError:
         return ""  # the warnings are optional; the message is reported without them
     return render_warnings(events, clock.now())

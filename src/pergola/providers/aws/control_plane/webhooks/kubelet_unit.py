@@ -144,7 +144,7 @@ class _Reader:
         stripped = value.strip()
         if value.endswith("\n"):
             return f"{stripped}\n"
-        # A backslash before blanks continues no line; without them it would.
+        # A backslash before blanks does not continue the line; without the blanks it would.
         return f"{stripped} " if stripped.endswith("\\") else stripped
 
     def _line(self) -> str:
