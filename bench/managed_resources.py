@@ -25,19 +25,13 @@ from pathlib import Path
 from bench import restart
 from bench.processes import Process, Program, installed, resource_manager
 from bench.tables import show
-from bench.watching import watches
+from bench.watching import pending, watches
 from bench.writes import NAMESPACE, NO_EFFORT, Effort, bare, fill, opened, same_writes
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import Key
-from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.watch import watch
-from pergola.resource_manager.source import keep_resource
-from pergola.runtime.caching.cache import Cache
 from pergola.testing.crds import install_crds
-from pergola.testing.world import is_applied, is_ready
-
-PATIENCE = 600.0
 
 
 @dataclass
@@ -147,49 +141,13 @@ async def measure(
     client: Client, process: Process, figures: Figures, began: float, before: int
 ) -> None:
     """Measure from the start of the process until everything is applied, and until it is ready."""
-    cache = Cache(client, MANAGED_RESOURCE, keep_resource, namespace=NAMESPACE)
-    changed = asyncio.Event()
-    waiting_applied: set[Key] = set()
-    waiting_ready: set[Key] = set()
-
-    def note(change: object) -> None:
-        key, new = change.key, change.new  # type: ignore[attr-defined]
-        if new is None:
-            return
-        resource = new.unpack()
-        (waiting_applied.discard if is_applied(resource) else waiting_applied.add)(key)
-        (waiting_ready.discard if is_ready(resource) else waiting_ready.add)(key)
-        changed.set()
-
-    cache.subscribe(note)
-    following = asyncio.create_task(cache.run())
-    try:
-        await cache.synced()
-        await emptied(waiting_applied, changed, process)
+    async with pending(client) as waiting:
+        await waiting.emptied(waiting.unapplied, [process])
         figures.applied, figures.cpu_applied = time.monotonic() - began, process.cpu
-        await emptied(waiting_ready, changed, process)
+        await waiting.emptied(waiting.unready, [process])
         figures.ready, figures.cpu_ready = time.monotonic() - began, process.cpu
         total, figures.status_writes = await requests(client)
         figures.requests = total - before
-    finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-
-
-async def emptied(waiting: set[Key], changed: asyncio.Event, process: Process) -> None:
-    """Wait until nothing is pending; fail after some minutes without progress."""
-    deadline, least = time.monotonic() + PATIENCE, len(waiting)
-    while waiting:
-        process.check()
-        if len(waiting) < least:
-            deadline, least = time.monotonic() + PATIENCE, len(waiting)
-        if time.monotonic() > deadline:
-            raise SystemExit(f"{len(waiting)} ManagedResources did not get there: {min(waiting)}")
-        changed.clear()
-        try:
-            await asyncio.wait_for(changed.wait(), 5)
-        except TimeoutError:
-            continue
 
 
 async def wait_until(moment: float, process: Process) -> None:

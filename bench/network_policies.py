@@ -27,10 +27,9 @@ from typing import Final
 import orjson
 import uvloop
 
-from bench.managed_resources import PATIENCE
 from bench.processes import Process
 from bench.tables import show
-from bench.watching import another_watch, watches
+from bench.watching import PATIENCE, another_watch, watches
 from pergola import sandbox
 from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key

@@ -1,7 +1,7 @@
 """Estimates for shards: the memory, requests and events of each of several resource managers.
 
     python -m bench shards                      # an estimate for 10,000 ManagedResources
-    python -m bench shards --run 1000           # 1,000 small ones, on 1, 2 and 4 real shards
+    python -m bench shards --run 10000          # so many small ones, on 1 and on 3 real shards
 
 Only the memory of a live object is measured here, both of the shard's own and of another shard's;
 the other figures are those of one ManagedResource on the page about performance.
@@ -10,7 +10,7 @@ the other figures are those of one ManagedResource on the page about performance
 import argparse
 import asyncio
 import resource as system
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,6 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.target.observed import Observed, keeper
 
 COUNTS: Final = (1, 2, 4)
-_HEADINGS: Final = ("1 shard", *(f"{n} shards" for n in COUNTS[1:]))
 OBJECTS: Final = 10  # of a ManagedResource
 _SAMPLE: Final = 2_000  # ManagedResources
 _BASE_MB: Final = 62.0
@@ -37,11 +36,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", type=int, default=10_000, help="ManagedResources")
     parser.add_argument("--run", type=int, default=0, help="ManagedResources of a real run")
-    parser.add_argument("--objects", type=int, default=2, help="of each ManagedResource")
+    parser.add_argument("--shards", type=int, nargs="+", default=[1, 3], help="of a real run")
+    parser.add_argument("--objects", type=int, default=2, help="of each ManagedResource of it")
     options = parser.parse_args()
     if options.run:
-        found = asyncio.run(shards_run.rows(options.run, options.objects, COUNTS))
-        show(found, (f"{options.run:,} of {options.objects} objects", *_HEADINGS))
+        found = asyncio.run(shards_run.rows(options.run, options.objects, options.shards))
+        show(found, (f"{options.run:,} of {options.objects} objects", *_headings(options.shards)))
         return
     count = options.n
     # Each in a separate process, so that none reuses memory that another released.
@@ -58,7 +58,11 @@ def main() -> None:
         _row("ManagedResources moved by one more shard", lambda n: f"{count // (n + 1):,}"),
         _row("requests for that, all shards", lambda n: f"{count // (n + 1) * _PER_MOVE:,}"),
     ]
-    show(rows, (f"{count:,} ManagedResources, {OBJECTS} objects each", *_HEADINGS))
+    show(rows, (f"{count:,} ManagedResources, {OBJECTS} objects each", *_headings(COUNTS)))
+
+
+def _headings(counts: Sequence[int]) -> list[str]:
+    return [f"{count} shard{'s' if count > 1 else ''}" for count in counts]
 
 
 def kilobytes(is_here: bool) -> float:

@@ -1,7 +1,8 @@
 """Shards at work: resource managers that share ManagedResources, assigned by the real sharder.
 
 Each run has a new sandbox. All shards start before the ManagedResources are created, so that none
-moves. The shards count their own requests; the kernel measures CPU time and memory.
+moves. At the end, one of several shards is killed, and the others take over. The shards count their
+own requests; the kernel measures CPU time and memory.
 """
 
 import asyncio
@@ -9,18 +10,20 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import aiohttp
 import orjson
 
-from bench.managed_resources import PATIENCE
 from bench.processes import Process, Program, installed, resource_manager
 from bench.tables import Rows
+from bench.watching import PATIENCE, pending
 from bench.writes import NAMESPACE, fill
 from pergola import sandbox
 from pergola.api.kinds import LEASE
@@ -30,54 +33,117 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.process.sharding.ring import RING_LABEL, Share
 from pergola.testing.crds import install_crds
-from pergola.testing.world import is_applied
 from tests.support.ports import held_port
 from tests.support.sharder import ring, sharder
 
 _RING: Final = Share("bench", "")
-_POLL_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 1.0
 _REQUESTS: Final = re.compile(
     r'^rest_client_requests_total\{.*method="(\w+)".*\} (\S+)', re.MULTILINE
 )
-_LEASE_TIMES: Final = {"leaseDuration": "60s", "renewDeadline": "50s", "retryPeriod": "2s"}
-"""A busy machine must not lose a Lease."""
+_QUIET_CPU: Final = 0.1
+"""The CPU seconds of a second in which a shard still takes over."""
+_QUIET_SECONDS: Final = 5
 
 
-class Shard(NamedTuple):
-    """The figures of one shard once all ManagedResources are applied."""
+class Counted(NamedTuple):
+    """What a shard has used so far."""
 
-    resources: int
     reads: int
     writes: int
     cpu: float
     megabytes: float
 
 
-async def rows(count: int, objects: int, shards: tuple[int, ...]) -> Rows:
+class Takeover(NamedTuple):
+    """What it costs when a shard is killed.
+
+    Attributes:
+        moved: The ManagedResources that the others take over.
+        assigned: The seconds until they are assigned to others.
+        quiet: The seconds until the others have reconciled them.
+        used: The reads, writes and CPU seconds of the others, together.
+    """
+
+    moved: int
+    assigned: float
+    quiet: float
+    used: Counted
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of some shards.
+
+    Attributes:
+        seconds: From the first ManagedResource created until all are applied.
+        resources: The ManagedResources of each shard.
+        shards: What each shard used until then, in the same order.
+    """
+
+    seconds: float
+    resources: Sequence[int]
+    shards: Sequence[Counted]
+    takeover: Takeover | None
+
+
+class _Shard(NamedTuple):
+    """A running shard, with the port of its metrics, and the folder with its log."""
+
+    process: Process
+    port: int
+    folder: Path
+
+
+async def rows(count: int, objects: int, shards: Sequence[int]) -> Rows:
     """Return the figures for each number of shards, each in a new sandbox."""
     runs = []
     for number in shards:
         runs.append(await _run(count, objects, number))
-        print(f"{number} shard(s) done", file=sys.stderr)
+        print(f"{number} shard(s) done: {runs[-1].seconds:.0f} s", file=sys.stderr)
 
-    def row(name: str, cell: str, pick: str) -> tuple[str, ...]:
-        def text(run: list[Shard]) -> str:
-            return " / ".join(format(getattr(shard, pick), cell) for shard in run)
+    def each(name: str, cell: str, pick: str) -> tuple[str, ...]:
+        def text(run: Figures) -> str:
+            return " / ".join(format(getattr(shard, pick), cell) for shard in run.shards)
 
         return name, *map(text, runs)
 
-    total = [sum(shard.megabytes for shard in run) for run in runs]
+    def writes(run: Figures) -> str:
+        return f"{sum(shard.writes for shard in run.shards) / count:.1f}"
+
     return [
-        row("ManagedResources of each shard", ",", "resources"),
-        row("writes of each shard", ",", "writes"),
-        row("reads of each shard, with lists and watches", ",", "reads"),
-        row("CPU seconds of each shard", ".1f", "cpu"),
-        row("peak memory of each shard, MB", ".0f", "megabytes"),
-        ("peak memory of all shards", *(f"{megabytes:.0f} MB" for megabytes in total)),
+        ("all applied after", *(f"{run.seconds:.0f} s" for run in runs)),
+        ("  ManagedResources a second", *(f"{count / run.seconds:.1f}" for run in runs)),
+        (
+            "ManagedResources of each shard",
+            *(" / ".join(f"{number:,}" for number in run.resources) for run in runs),
+        ),
+        each("writes of each shard", ",", "writes"),
+        ("  writes for each ManagedResource", *map(writes, runs)),
+        each("reads of each shard, with lists and watches", ",", "reads"),
+        each("CPU seconds of each shard", ".1f", "cpu"),
+        ("  of all shards", *(f"{sum(s.cpu for s in run.shards):.1f}" for run in runs)),
+        each("peak memory of each shard, MB", ".0f", "megabytes"),
+        ("  of all shards", *(f"{sum(s.megabytes for s in run.shards):.0f} MB" for run in runs)),
+        *_takeovers(runs),
     ]
 
 
-async def _run(count: int, objects: int, number: int) -> list[Shard]:
+def _takeovers(runs: Sequence[Figures]) -> Rows:
+    def row(name: str, cell: str) -> tuple[str, ...]:
+        return name, *(cell.format(run.takeover) if run.takeover else "-" for run in runs)
+
+    return [
+        row("killed: ManagedResources of that shard", "{0.moved:,}"),
+        row("  assigned to others after", "{0.assigned:.0f} s"),
+        row("  reconciled by them after", "{0.quiet:.0f} s"),
+        row("  writes of the others", "{0.used.writes:,}"),
+        row("  reads of the others", "{0.used.reads:,}"),
+        row("  CPU seconds of the others", "{0.used.cpu:.1f}"),
+    ]
+
+
+async def _run(count: int, objects: int, number: int) -> Figures:
     started = await sandbox.start(f"shards-{os.getpid()}", progress=lambda _: None)
     try:
         async with AsyncExitStack() as stack:
@@ -87,38 +153,37 @@ async def _run(count: int, objects: int, number: int) -> list[Shard]:
             await stack.enter_async_context(sharder(started, client, folder))
             resource = {"group": MANAGED_RESOURCE.group, "resource": "managedresources"}
             await client.create(ring(_RING.ring, NAMESPACE, resource))
-            running = await stack.enter_async_context(_shards(started.kubeconfig, folder, number))
+            shards = await stack.enter_async_context(_shards(started.kubeconfig, folder, number))
             await _until_leases(client, number)
-            await fill(client, count, objects)
-            assigned = await _until_applied(client, count, list(running.values()))
-            return [
-                await _figures(port, process, assigned[_name(folder / str(place))])
-                for place, (port, process) in enumerate(running.items())
-            ]
+            seconds = await _applied(client, shards, count, objects)
+            assigned = await _assigned(client)
+            return Figures(
+                seconds,
+                [assigned[_name(shard)] for shard in shards],
+                [await _counted(shard) for shard in shards],
+                await _killed(client, shards, assigned) if number > 1 else None,
+            )
     finally:
         await started.stop()
 
 
 @asynccontextmanager
-async def _shards(
-    kubeconfig: Path, folder: Path, number: int
-) -> AsyncGenerator[dict[int, Process]]:
-    """Run shards while the block lasts; yield them by the ports of their metrics."""
-    program, running = installed(), dict[int, Process]()
+async def _shards(kubeconfig: Path, folder: Path, number: int) -> AsyncGenerator[list[_Shard]]:
+    """Run shards while the block lasts."""
+    program, running = installed(), []
     async with AsyncExitStack() as stack:
         for shard in range(number):
             port = stack.enter_context(held_port())
             place = folder / str(shard)
             place.mkdir()
-            running[port] = stack.enter_context(
-                resource_manager(_sharing(program, port), kubeconfig, place)
-            )
+            process = resource_manager(_sharing(program, port), kubeconfig, place)
+            running.append(_Shard(stack.enter_context(process), port, place))
         yield running
 
 
 def _sharing(program: Program, port: int) -> Program:
     server = {"healthProbes": {"port": 0}, "metrics": {"bindAddress": "127.0.0.1", "port": port}}
-    election = {"leaderElect": True, "resourceNamespace": "kube-system", **_LEASE_TIMES}
+    election = {"leaderElect": True, "resourceNamespace": "kube-system"}
     sharding = {"controllerRing": _RING.ring}
     settings = {"server": server, "leaderElection": election, "sharding": sharding}
     return program._replace(settings={**settings, "logLevel": "info"})
@@ -130,32 +195,75 @@ async def _until_leases(client: Client, number: int) -> None:
             await asyncio.sleep(_POLL_SECONDS)
 
 
-async def _until_applied(client: Client, count: int, running: list[Process]) -> Counter[str]:
-    """Return the number of ManagedResources of each shard once all of them are applied."""
-    while True:
-        for process in running:
-            process.check()
-        found = await client.list(MANAGED_RESOURCE, NAMESPACE)
-        if len(found) == count and all(map(is_applied, found)):
-            return Counter(labels_of(obj)[_RING.shard_label] for obj in found)
-        await asyncio.sleep(_POLL_SECONDS)
+async def _applied(client: Client, shards: Sequence[_Shard], count: int, objects: int) -> float:
+    """Create ManagedResources; return the seconds until all of them are applied."""
+    async with pending(client) as waiting:
+        began = time.monotonic()
+        await fill(client, count, objects)
+        await waiting.emptied(waiting.unapplied, [shard.process for shard in shards])
+        return time.monotonic() - began
 
 
-def _name(place: Path) -> str:
-    """Return the name of the shard whose log is in a folder."""
-    lines = map(orjson.loads, (place / "log").read_bytes().splitlines())
+async def _assigned(client: Client) -> Counter[str]:
+    """Return the number of ManagedResources of each shard."""
+    found = await client.list(MANAGED_RESOURCE, NAMESPACE)
+    return Counter(labels_of(obj)[_RING.shard_label] for obj in found)
+
+
+def _name(shard: _Shard) -> str:
+    """Return the name of a shard, from its log."""
+    lines = map(orjson.loads, (shard.folder / "log").read_bytes().splitlines())
     lease = next(line["lease"] for line in lines if line["msg"] == "became shard")
     return str(lease).partition("/")[2]
 
 
-async def _figures(port: int, process: Process, resources: int) -> Shard:
+async def _killed(
+    client: Client, shards: Sequence[_Shard], assigned: Mapping[str, int]
+) -> Takeover:
+    """Kill the last shard, and measure what the others do until they have taken over."""
+    *others, victim = shards
+    before = [await _counted(shard) for shard in others]
+    label = f"{_RING.shard_label}={_name(victim)}"
+    victim.process.kill()
+    began = time.monotonic()
+    async with asyncio.timeout(PATIENCE):
+        while await client.list(MANAGED_RESOURCE, NAMESPACE, labels=label):  # noqa: ASYNC110 - a bench may poll
+            await asyncio.sleep(_POLL_SECONDS)
+    moved = time.monotonic() - began
+    quiet = await _until_quiet(others) - began
+    after = [await _counted(shard) for shard in others]
+    pairs = [*zip(before, after, strict=True)]
+    used = Counted(
+        sum(now.reads - then.reads for then, now in pairs),
+        sum(now.writes - then.writes for then, now in pairs),
+        sum(now.cpu - then.cpu for then, now in pairs),
+        0.0,
+    )
+    return Takeover(assigned[_name(victim)], moved, quiet, used)
+
+
+async def _until_quiet(shards: Sequence[_Shard]) -> float:
+    """Wait until no shard has work; return when that began."""
+    still, since, used = 0, time.monotonic(), [shard.process.cpu for shard in shards]
+    while still < _QUIET_SECONDS:
+        await asyncio.sleep(1)
+        for shard in shards:
+            shard.process.check()
+        before, used = used, [shard.process.cpu for shard in shards]
+        is_quiet = all(now - then < _QUIET_CPU for then, now in zip(before, used, strict=True))
+        still, since = (still + 1, since) if is_quiet else (0, time.monotonic())
+    return since
+
+
+async def _counted(shard: _Shard) -> Counted:
     async with (
         aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{port}/metrics") as answer,
+        session.get(f"http://127.0.0.1:{shard.port}/metrics") as answer,
     ):
         text = await answer.text()
     requests: Counter[str] = Counter()
     for method, value in _REQUESTS.findall(text):
         requests[method] += int(float(value))
     reads = requests.pop("GET", 0)
-    return Shard(resources, reads, requests.total(), process.cpu, process.peak_megabytes)
+    process = shard.process
+    return Counted(reads, requests.total(), process.cpu, process.peak_megabytes)
