@@ -11,6 +11,7 @@ from typing import Final
 from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, PVC, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, Identity, JsonObject, JsonValue, Key, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.api.texts import abridged
 from pergola.garden.landscape import NAMESPACE
 from pergola.garden.landscape.errors import OperatorError
 from pergola.garden.landscape.etcd_objects import ETCD
@@ -295,8 +296,7 @@ def _reason(task: Task) -> str:
 def _objects(task: Task) -> str:
     if not task.waits:
         return "something that the cluster does not show"
-    more = f" and {len(task.waits) - 1} more" if len(task.waits) > 1 else ""
-    return f"{task.waits[0].subject}{more}"
+    return abridged([wait.subject for wait in task.waits], 1)
 
 
 def _as(task: Task) -> str:
@@ -304,6 +304,4 @@ def _as(task: Task) -> str:
     objects = [each for each in task.objects if each.gvk == MANAGED_RESOURCE] or [*task.objects]
     if not objects:
         return ""
-    first, *others = objects
-    more = f" and {len(others)} more" if others else ""
-    return f", as {first.gvk.kind} {first.key}{more}"
+    return f", as {abridged([f'{each.gvk.kind} {each.key}' for each in objects], 1)}"

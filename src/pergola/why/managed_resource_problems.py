@@ -22,6 +22,7 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
+from pergola.api.texts import abridged
 from pergola.health import has_rule
 from pergola.health.conditions import describe, failing, failing_since
 from pergola.health.since import since
@@ -73,9 +74,8 @@ def _correction(resource: JsonObject) -> str:
     if not is_refused or _REFUSED not in str(applied.get("message")):
         return ""
     names = [str(each.get("name") or "") for each in maps_at(resource, "spec", "secretRefs")]
-    shown = ", ".join([*filter(None, names)][:_SHOWN])
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"correct the object in Secret {shown}{more}: a change is applied at once"
+    shown = abridged([*filter(None, names)], _SHOWN)
+    return f"correct the object in Secret {shown}: a change is applied at once"
 
 
 def remarks(resource: JsonObject) -> Iterator[Statement]:

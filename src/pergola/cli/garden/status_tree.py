@@ -8,6 +8,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
+from pergola.api.texts import abridged
 from pergola.cli.garden.status_lines import operation
 from pergola.cli.text import lasting
 from pergola.health.conditions import began
@@ -116,22 +117,17 @@ def _below(picture: "Picture", task: "Task", now: datetime, *, every: bool) -> I
     if len(task.waits) > len(shown):
         yield Text(f"and {len(task.waits) - len(shown)} more", style="dim")
     if every and task.after:
-        yield Text(f"after {_listed(task.after)}", style="dim")
+        yield Text(f"after {abridged(task.after, _NEXT)}", style="dim")
     elif task.state is State.RUNNING and task.waits:
         following = [t.name for t in picture.of(State.PENDING) if t.after == (task.name,)]
         if following:
-            yield Text(f"then {_listed(following)}", style="dim")
+            yield Text(f"then {abridged(following, _NEXT)}", style="dim")
 
 
 def _wait(wait: "Wait", now: datetime) -> Text:
     text = Text.assemble((wait.subject, "yellow"), f": {_short(wait.problem)}")
     time = lasting(wait.since, now)
     return text.append(f" ({time})", style="dim") if time else text
-
-
-def _listed(names: "list[str] | tuple[str, ...]") -> str:
-    more = f", and {len(names) - _NEXT} more" if len(names) > _NEXT else ""
-    return ", ".join(names[:_NEXT]) + more
 
 
 def _short(text: str) -> str:

@@ -15,6 +15,7 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_COMPONENTS_HEALTHY,
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
+from pergola.api.texts import abridged
 from pergola.garden.components.etcds import access
 from pergola.garden.components.kube_controller_manager import (
     DEPLOYMENT as CONTROLLER_MANAGER,
@@ -175,9 +176,9 @@ def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
 
 def bounded(texts: Sequence[str]) -> str:
     """Join texts: the first ten, and the number of the others."""
-    more = len(texts) - _SHOWN
-    shown = "; ".join(text.rstrip(".") for text in texts[:_SHOWN]) if len(texts) > 1 else texts[0]
-    return f"{shown}; and {more} more" if more > 0 else shown
+    if len(texts) == 1:
+        return texts[0]
+    return abridged([text.rstrip(".") for text in texts], _SHOWN, "; ")
 
 
 def _check_control_plane(observed: Observed) -> CareFailure | Unable | None:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from pergola.api.conditions import FALSE, TRUE, UNKNOWN
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_v1alpha1.extension import REQUIRED_RUNTIME, REQUIRED_VIRTUAL
+from pergola.api.texts import abridged
 from pergola.health import CareFailure, care
 from pergola.operator.conditions import is_true
 from pergola.operator.extension.installations import Installation
@@ -120,7 +121,5 @@ def _failing(found: Installation) -> Iterator[tuple[JsonObject, str]]:
 def _combined(failures: list[CareFailure]) -> CareFailure | None:
     if not failures:
         return None
-    messages = [failure.message for failure in failures[:_SHOWN]]
-    if len(failures) > _SHOWN:
-        messages.append(f"and {len(failures) - _SHOWN} more")
-    return CareFailure(failures[0].reason, "; ".join(messages))
+    messages = [failure.message for failure in failures]
+    return CareFailure(failures[0].reason, abridged(messages, _SHOWN, "; "))

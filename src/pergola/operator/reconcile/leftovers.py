@@ -6,6 +6,7 @@ from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.api.texts import abridged
 from pergola.garden.landscape.errors import NotReady, OperatorError
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.kube.client import Client
@@ -98,6 +99,4 @@ def _still_exists(selection: Selection, left: Iterable[Key]) -> StillExists:
 
 
 def _shown(keys: Iterable[Key]) -> str:
-    names = list(map(str, keys))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return abridged([*map(str, keys)], _NAMED)

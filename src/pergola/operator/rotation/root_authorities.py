@@ -12,6 +12,7 @@ from typing import Final
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, map_at
+from pergola.api.texts import abridged
 from pergola.flow import Graph, Retry
 from pergola.garden.components import task_names
 from pergola.garden.components.authorities import CLUSTER
@@ -97,6 +98,4 @@ def _late(cache: Cache[bool]) -> list[str]:
 
 
 def _problem(namespaces: Sequence[str]) -> str:
-    named = ", ".join(namespaces[:_NAMED])
-    more = f" and {len(namespaces) - _NAMED} more" if len(namespaces) > _NAMED else ""
-    return f"lacks the new certificate authority in namespace {named}{more}"
+    return f"lacks the new certificate authority in namespace {abridged(namespaces, _NAMED)}"

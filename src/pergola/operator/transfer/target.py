@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, name_of
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.texts import abridged
 from pergola.garden.landscape import NAMESPACE as GARDEN_NAMESPACE
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
@@ -84,10 +85,9 @@ def _check_credentials(
     }
     others = {secret.object_name for secret in managed if secret.name in names} - exported.keys()
     if different := sorted(changed | others):
-        more = f" and {len(different) - 1} more" if len(different) > 1 else ""
         raise TransferError(
             "the cluster has other credentials than the file: Secret "
-            f"{GARDEN_NAMESPACE}/{different[0]}{more}; nothing was written: delete the Garden "
+            f"{GARDEN_NAMESPACE}/{abridged(different, 1)}; nothing was written: delete the Garden "
             "that they belong to, or import into another cluster"
         )
 

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from pergola.api.managed_resource_conditions import Reason
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.texts import abridged
 from pergola.health import check, needs_pod_count, pods_problem, progressing
 from pergola.kube.errors import UnknownKind
 from pergola.resource_manager.controllers.managed_resource.references import (
@@ -125,6 +126,4 @@ def _summary(problems: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     if not problems:
         return None
     reason, _ = problems[0]
-    text = "; ".join(message for _, message in problems[:_NAMED_AT_MOST])
-    more = len(problems) - _NAMED_AT_MOST
-    return reason, f"{text}; and {more} more" if more > 0 else text
+    return reason, abridged([message for _, message in problems], _NAMED_AT_MOST, "; ")

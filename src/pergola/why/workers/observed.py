@@ -13,6 +13,7 @@ from pergola.api.objects import (
     name_of,
     namespace_of,
 )
+from pergola.api.texts import abridged
 from pergola.extension_api.kinds import WORKER
 from pergola.extensions.workers.deployments import NAME_LABEL, POOL_LABEL
 from pergola.extensions.workers.desired import NODE_ZONE
@@ -122,8 +123,7 @@ def _updates(
     updating = sorted(name_of(each) for each in machines if is_being_updated(each))
     waiting = [each for each in machines if not is_being_updated(each)]
     if updating:
-        more = f" and {len(updating) - _SHOWN} more" if len(updating) > _SHOWN else ""
-        text = f"an update in place of {', '.join(updating[:_SHOWN])}{more}"
+        text = f"an update in place of {abridged(updating, _SHOWN)}"
         yield Statement(topic=Topic.WAITS, subject=subject, text=text)
     if waiting and is_manual:
         nodes = sorted(filter(None, (labels_of(each).get(NODE_LABEL) for each in waiting)))

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject, Key, annotations_of, resource_version_of
+from pergola.api.texts import abridged
 from pergola.garden.landscape.errors import OperatorError
 
 SKIPPED_SEEDS: Final = "operator.gardener.cloud/skip-seeds-in-rotation"
@@ -93,9 +94,7 @@ class NotRenewed(OperatorError):
         Args:
             secrets: The renewed credentials, such as `garden access`.
         """
-        each = ", ".join(f'"{name}"' for name in standing.pending[:_NAMED])
-        more = len(standing.pending) - _NAMED
-        each += f" and {more} more" if more > 0 else ""
+        each = abridged([f'"{name}"' for name in standing.pending], _NAMED)
         super().__init__(
             f'renewing "{secrets}" secrets for {kind.lower()} {each} is not yet completed; '
             f"to go on without it, name it in the Garden's annotation {SKIPPED_SEEDS}"
@@ -145,5 +144,4 @@ def skipped_in(garden: JsonObject | None) -> frozenset[str]:
 
 def named(names: list[str]) -> str:
     """Return the first names of a list, and the number of the others."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return abridged(names, _NAMED)

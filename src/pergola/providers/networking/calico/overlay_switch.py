@@ -9,6 +9,7 @@ from typing import Final
 
 from pergola.api.kinds import DAEMON_SET, NODE
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.texts import abridged
 from pergola.bundle.versions import Version, VersionError
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
@@ -60,9 +61,8 @@ async def wait_for_routes(
     if running is None or not has_overlay(running):
         return
     if missing := without_routes(await nodes(context)):
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        where = ", ".join(missing[:_SHOWN])
-        error = ExtensionError(f"{WAITING}: {where}{more}", Code.RETRYABLE_CONFIGURATION_PROBLEM)
+        where = abridged(missing, _SHOWN)
+        error = ExtensionError(f"{WAITING}: {where}", Code.RETRYABLE_CONFIGURATION_PROBLEM)
         raise RequeueAfter(_AGAIN_SECONDS, error)
 
 
