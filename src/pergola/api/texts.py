@@ -8,7 +8,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def abridged(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+def abridged(texts: Sequence[str], most: int = 10, *, separator: str = ", ") -> str:
     """Join the first texts, and the number of the others: `a, b and 3 more`, `a; b; and 3 more`."""
     more = len(texts) - most
     shown = separator.join(texts[:most])

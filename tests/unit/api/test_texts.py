@@ -20,7 +20,7 @@ from pergola.api.texts import abridged
 def test_the_first_are_named_and_the_others_counted(
     texts: list[str], separator: str, expected: str
 ) -> None:
-    assert abridged(texts, 2, separator) == expected
+    assert abridged(texts, 2, separator=separator) == expected
 
 
 @given(st.lists(st.text("ab", min_size=1)), st.integers(1, 5))

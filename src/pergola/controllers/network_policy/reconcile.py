@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.api.kinds import SERVICE
 from pergola.api.objects import JsonObject, Key
+from pergola.api.texts import abridged
 from pergola.controllers.network_policy.apply import (
     ForeignPolicy,
     Plan,
@@ -86,7 +87,7 @@ class NetworkPolicies:
             self._warn(
                 service,
                 UNWATCHED,
-                f"no NetworkPolicies are written to {', '.join(beyond)}: not among "
+                f"no NetworkPolicies are written to {abridged(beyond)}: not among "
                 "targetClientConnection.namespaces of the resource manager; add them there",
             )
         return reached
@@ -119,4 +120,4 @@ def _raise(failures: Sequence[Exception]) -> None:
         return
     if all(isinstance(failure, Conflict) for failure in failures):
         raise failures[0]
-    raise ReconcileError("; ".join(dict.fromkeys(map(str, failures))))
+    raise ReconcileError(abridged([*dict.fromkeys(map(str, failures))], separator="; "))

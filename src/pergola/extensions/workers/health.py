@@ -6,6 +6,7 @@ from typing import Final
 from pergola.api.conditions import FALSE, PROGRESSING
 from pergola.api.kinds import MACHINE, MACHINE_DEPLOYMENT
 from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.api.texts import abridged
 from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks.checks import (
     EVERY_NODE_READY,
@@ -43,9 +44,8 @@ def every_node_ready(codes_of: Callable[[str], Sequence[Code]]) -> HealthCheck:
         machines = await context.client.list(MACHINE, context.namespace)
         waiting = sorted(text for each in machines if (text := _state_of(each)))
         text = f"{ready} of {desired} machines run"
-        shown = "; ".join(waiting[:_SHOWN])
-        more = f"; {len(waiting) - _SHOWN} more" if len(waiting) > _SHOWN else ""
-        return Verdict(PROGRESSING, f"{text}: {shown}{more}" if waiting else text)
+        shown = abridged(waiting, _SHOWN, separator="; ")
+        return Verdict(PROGRESSING, f"{text}: {shown}" if waiting else text)
 
     return HealthCheck(name="Machines", condition=EVERY_NODE_READY, run=run)
 

@@ -20,6 +20,7 @@ from pergola.api.kinds import (
     SECRET,
 )
 from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, map_at, name_of
+from pergola.api.texts import abridged
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.workers import writes
@@ -350,7 +351,7 @@ async def _stop_controller(
         return
 
     def judge(live: Live) -> Verdict:
-        names = ", ".join(sorted(map(name_of, live.machines)))
+        names = abridged(sorted(map(name_of, live.machines)))
         return Verdict(f"machines still exist although the Shoot sleeps: {names}" if names else "")
 
     verdict = await awaited(context, judge, (MACHINE,), worker=worker)

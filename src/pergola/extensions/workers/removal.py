@@ -4,6 +4,7 @@ from typing import Final
 
 from pergola.api.kinds import MACHINE_CLASS, MACHINE_DEPLOYMENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, finalizers_of, map_at
+from pergola.api.texts import abridged
 from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Context
 from pergola.extensions.workers import writes
@@ -63,7 +64,7 @@ async def _delete_kind(context: Context, kind: GroupVersionKind, labels: str | N
     await writes.delete_all(client, kind, objects)
     cache = whole_cache(client, kind, namespace, labels=labels)
     if not await until([cache], lambda: len(cache) == 0):
-        names = ", ".join(sorted(key.name for key, _ in cache.items()))
+        names = abridged(sorted(key.name for key, _ in cache.items()))
         raise ExtensionError(
             f"{kind.kind} {names} still exists after {WAIT_SECONDS:g} s: "
             "machine-controller-manager has not released it"

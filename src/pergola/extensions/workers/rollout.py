@@ -13,6 +13,7 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
+from pergola.api.texts import abridged
 from pergola.extensions.workers.deployments import NAME_LABEL, current_replicas
 from pergola.extensions.workers.desired import DesiredMachines
 from pergola.extensions.workers.live import Live, class_of
@@ -43,7 +44,7 @@ def failed_machines(live: Live, deployments: Iterable[str], *, operation: str = 
             if operation in ("", last.get("type")):
                 reason = str(last.get("description") or "no reason given")
                 by_reason[reason].append(f'"{machine.get("name")}"')
-    reasons = [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
+    reasons = [f"{abridged(names)}: {reason}" for reason, names in by_reason.items()]
     return f"machine(s) failed: {'; '.join(reasons)}" if reasons else ""
 
 

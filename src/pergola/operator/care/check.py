@@ -38,7 +38,6 @@ DEPLOYMENTS: Final = (API_SERVER, CONTROLLER_MANAGER, RESOURCE_MANAGER)
 _OF_RESOURCES: Final = CARE_CONDITIONS[1:]
 _NAMED: Final = frozenset({OUTDATED_STATUS, MISSING_CONDITION})
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
-_SHOWN: Final = 10
 
 Signal = tuple[object, ...]
 """The reported state of an object; a change triggers a run."""
@@ -178,7 +177,7 @@ def bounded(texts: Sequence[str]) -> str:
     """Join texts: the first ten, and the number of the others."""
     if len(texts) == 1:
         return texts[0]
-    return abridged([text.rstrip(".") for text in texts], _SHOWN, "; ")
+    return abridged([text.rstrip(".") for text in texts], separator="; ")
 
 
 def _check_control_plane(observed: Observed) -> CareFailure | Unable | None:

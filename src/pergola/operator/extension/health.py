@@ -38,7 +38,6 @@ HEALTHY: Final[Mapping[str, tuple[str, str]]] = {
 
 _GOOD: Final = ("Valid", "Installed", "Healthy")
 _PROGRESSING: Final = "Progressing"
-_SHOWN: Final = 10
 
 
 class Unable(NamedTuple):
@@ -122,4 +121,4 @@ def _combined(failures: list[CareFailure]) -> CareFailure | None:
     if not failures:
         return None
     messages = [failure.message for failure in failures]
-    return CareFailure(failures[0].reason, abridged(messages, _SHOWN, "; "))
+    return CareFailure(failures[0].reason, abridged(messages, separator="; "))

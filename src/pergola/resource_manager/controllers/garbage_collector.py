@@ -34,6 +34,7 @@ from pergola.api.objects import (
     resource_version_of,
     uid_of,
 )
+from pergola.api.texts import abridged
 from pergola.bundle.references import Reference, annotated_references, references
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
@@ -204,7 +205,8 @@ class GarbageCollector:
         outcomes = await gathered(one(c) for c in ripe if c.use not in used)
         problems = [problem for problem in outcomes if problem]
         if problems:
-            raise ReconcileError(f"{len(problems)} objects not collected: {'; '.join(problems)}")
+            named = abridged(problems, separator="; ")
+            raise ReconcileError(f"{len(problems)} objects not collected: {named}")
 
     async def _delete(self, candidate: Candidate) -> str | None:
         try:

@@ -126,4 +126,4 @@ def _summary(problems: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     if not problems:
         return None
     reason, _ = problems[0]
-    return reason, abridged([message for _, message in problems], _NAMED_AT_MOST, "; ")
+    return reason, abridged([message for _, message in problems], _NAMED_AT_MOST, separator="; ")

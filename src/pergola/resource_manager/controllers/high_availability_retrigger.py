@@ -28,6 +28,7 @@ from pergola.api.objects import (
     deletion_timestamp_of,
     maps_at,
 )
+from pergola.api.texts import abridged
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, Invalid, KubeError, NotFound, UnknownKind
 from pergola.resource_manager.webhooks.facts.environment import (
@@ -140,7 +141,7 @@ class Retrigger:
                 except (KubeError, ReconcileError) as error:
                     problems.append(f"{gvk.kind} {Key.of(obj)}: {error}")
         if problems:
-            raise ReconcileError("; ".join(problems))
+            raise ReconcileError(abridged(problems, separator="; "))
         return self._outcome(wake, unmoved)
 
     async def _listed(self, gvk: GroupVersionKind, wake: Wake) -> list[JsonObject]:

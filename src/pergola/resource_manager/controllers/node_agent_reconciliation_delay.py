@@ -22,6 +22,7 @@ from pergola.api.objects import (
     labels_of,
     resource_version_of,
 )
+from pergola.api.texts import abridged
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.caching.cache import Cache, Change
@@ -248,5 +249,5 @@ def _raise_for(problems: Mapping[str, KubeError]) -> None:
     errors: Collection[KubeError] = problems.values()
     if all(isinstance(error, Conflict) for error in errors):
         raise next(iter(errors))
-    reported = "; ".join(f"Node {name}: {error}" for name, error in sorted(problems.items())[:3])
-    raise ReconcileError(f"{len(problems)} Nodes not annotated: {reported}")
+    nodes = [f"Node {name}: {error}" for name, error in sorted(problems.items())]
+    raise ReconcileError(f"{len(problems)} Nodes not annotated: {abridged(nodes, separator='; ')}")

@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.api.kinds import ENVOY_FILTER, NAMESPACE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, owner_references_of
+from pergola.api.texts import abridged
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, KubeError, NotFound
 from pergola.kube.patches import merge_patch
@@ -85,7 +86,7 @@ class IstioClusterConfiguration:
             if name not in desired:
                 problems.append(await self._delete(Key(name, filter_name(namespace)), seen))
         if reported := [problem for problem in problems if problem]:
-            raise ReconcileError("; ".join(reported))
+            raise ReconcileError(abridged(reported, separator="; "))
         return DONE
 
     async def _put(self, desired: JsonObject, present: SeenFilter | None) -> str | None:
