@@ -62,9 +62,15 @@ async def restricted(
         await infra_client.delete(GroupVersionKind(RBAC, "v1", kind), Key("", name))
 
 
-async def bind(client: RecordingClient, role: str, name: str, namespace: str, binding: str) -> None:
-    """Bind a role of the chart, under another name, to the default account of the namespace."""
-    objects = await asyncio.to_thread(INFRA_MANAGER.rendered, {"kinds": [KIND]})
+async def bind(
+    client: RecordingClient, role: str, name: str, namespace: str, binding: str, kind: str = KIND
+) -> None:
+    """Bind a role of the chart, under another name, to the default account of the namespace.
+
+    Args:
+        kind: as in the values of the chart, which grant only the kinds that they name.
+    """
+    objects = await asyncio.to_thread(INFRA_MANAGER.rendered, {"kinds": [kind]})
     (found,) = (obj for obj in objects if (obj["kind"], name_of(obj)) == ("ClusterRole", role))
     await client.create({**found, "metadata": {"name": name}})
     metadata = {"name": name} | ({"namespace": namespace} if binding == "RoleBinding" else {})
@@ -206,7 +212,9 @@ async def test_a_kind_without_a_crd_starts_later_and_does_not_stop_the_others(
     annotations = {MANAGED_BY: "pergola", SOURCE: "configmap/net"}
     await infra_client.create(infra_cluster(NEW, "early", namespace, annotations))
     await infra_client.create(cluster("early", namespace, NEW))
-    kinds = ("--kind", f"{late.kind}.{late.group}", "--kind", KIND)
+    kind, role = f"{late.kind}.{late.group}", f"late-{suffix}"
+    await bind(infra_client, "pergola:infra-manager", role, namespace, "ClusterRoleBinding", kind)
+    kinds = ("--kind", kind, "--kind", KIND)
     async with running(restricted, *kinds, "-n", namespace) as process:
         await health_port(process)
         await until(infra_client, NEW, Key(namespace, "early"), is_complete)
@@ -218,6 +226,8 @@ async def test_a_kind_without_a_crd_starts_later_and_does_not_stop_the_others(
         assert await asyncio.wait_for(process.wait(), PATIENCE) == 0
     crd = Key("", f"{late.kind.lower()}s.{late.group}")
     await infra_client.delete(CRD, crd)
+    for rbac in ("ClusterRole", "ClusterRoleBinding"):
+        await infra_client.delete(GroupVersionKind(RBAC, "v1", rbac), Key("", role))
 
 
 def is_complete(obj: JsonObject) -> bool:
