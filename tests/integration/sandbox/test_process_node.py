@@ -2,9 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pytest
@@ -224,26 +225,56 @@ async def test_both_resource_managers_work_with_their_own_permissions(
 
 async def test_a_pod_says_why_its_process_ended(garden_world: Site) -> None:
     client, key = garden_world.client, Key("garden", "broken")
-    labels = {"app": key.name}
-    offer = named([sandbox_components.CONTROLLER_MANAGER])[0]
-    image = f"{offer.repository}:{offer.version}"
-    spec = {
-        "selector": {"matchLabels": labels},
-        "template": {
-            "metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "broken", "image": image, "args": ["--nonsense"]}]},
-        },
-    }
-    await client.create(
-        manifest("apps/v1", "Deployment", key.name, namespace=key.namespace, spec=spec)
-    )
-
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            pods = await client.list(POD, key.namespace, labels=f"app={key.name}")
-            troubles = [trouble.problem for pod in pods if (trouble := pod_trouble(pod))]
-            if any("nonsense" in trouble for trouble in troubles):
-                break
-            await asyncio.sleep(0.1)
+    await client.create(_deployment(key, args=["--nonsense"]))
+    await _until_pod(client, key, partial(_has_trouble, "nonsense"))
     await client.delete(DEPLOYMENT, key)
     await until_gone(client, DEPLOYMENT, key)
+
+
+async def test_a_pod_waits_for_its_service_account(garden_world: Site) -> None:
+    client, key = garden_world.client, Key("garden", "accountless")
+    account = manifest("v1", "ServiceAccount", key.name, namespace=key.namespace)
+    await client.create(account)
+    gates = [{"name": "example.org/gate"}]
+    await client.create(
+        _deployment(key, args=["--nonsense"], serviceAccountName=key.name, schedulingGates=gates)
+    )
+    pod = await _until_pod(client, key, lambda _: True)
+    await client.delete(SERVICE_ACCOUNT, key)
+    await client.patch(POD, Key.of(pod), {"spec": {"schedulingGates": None}})
+    await _until_pod(client, key, lambda pod: f'"{key.name}" not found' in str(pod["status"]))
+    await client.create(account)
+    await _until_pod(client, key, partial(_has_trouble, "nonsense"))
+    await client.delete(DEPLOYMENT, key)
+    await client.delete(SERVICE_ACCOUNT, key)
+    await until_gone(client, DEPLOYMENT, key)
+
+
+def _deployment(key: Key, *, args: list[str], **spec: object) -> JsonObject:
+    """Return a Deployment of kube-controller-managers with these arguments and other fields."""
+    labels = {"app": key.name}
+    offer = named([sandbox_components.CONTROLLER_MANAGER])[0]
+    container = {"name": "main", "image": f"{offer.repository}:{offer.version}", "args": args}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], **spec}}
+    return manifest(
+        *("apps/v1", "Deployment", key.name),
+        namespace=key.namespace,
+        spec={"selector": {"matchLabels": labels}, "template": template},
+    )
+
+
+async def _until_pod(
+    client: Client, key: Key, accepted: Callable[[JsonObject], bool]
+) -> JsonObject:
+    """Wait until a pod of a Deployment is accepted; return it."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            for pod in await client.list(POD, key.namespace, labels=f"app={key.name}"):
+                if accepted(pod):
+                    return pod
+            await asyncio.sleep(0.1)
+
+
+def _has_trouble(problem: str, pod: JsonObject) -> bool:
+    trouble = pod_trouble(pod)
+    return trouble is not None and problem in trouble.problem

@@ -27,6 +27,7 @@ from pergola.sandbox.process_node.programs import NodeEnvironment, Programs, pro
 from pergola.sandbox.process_node.volumes import MissingFile, mounts_token
 
 _PROBE_SECONDS: Final = 0.2
+_AGAIN_SECONDS: Final = 1.0
 _TOKEN_SECONDS: Final = 86_400
 
 
@@ -88,6 +89,9 @@ class Pods:
         except MissingFile as missing:
             await self._report_waiting(pods, pod_status.CREATING, str(missing))
             return DONE  # until the object changes
+        except NotFound as gone:  # its ServiceAccount, while a namespace is deleted
+            await self._report_waiting(pods, pod_status.CREATING, str(gone))
+            return Again(_AGAIN_SECONDS)
         except (SandboxError, OSError) as error:
             await self._report_waiting(pods, pod_status.CANNOT_START, str(error))
             for pod in pods:
