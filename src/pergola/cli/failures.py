@@ -1,7 +1,8 @@
 """Errors of commands as one sentence for users: what happened, where, and what to do next."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
+
+from pergola.runtime.failures import is_ours, leaves, sentence_of
 
 if TYPE_CHECKING:
     from pergola.kube.errors import Sender
@@ -10,12 +11,8 @@ _OTHERS: Final = "choose another cluster or user with --context or --kubeconfig"
 
 
 def is_expected(error: Exception) -> bool:
-    """Return whether the text of an error is meant for users: all our rooms' root errors are."""
-    if isinstance(error, ExceptionGroup):
-        return all(map(is_expected, error.exceptions))
-    return isinstance(error, OSError) or any(
-        kind.__module__.startswith("pergola.") for kind in type(error).__mro__
-    )
+    """Return whether the text of an error is meant for users: also that of the system is."""
+    return all(isinstance(leaf, OSError) or is_ours(leaf) for leaf in leaves(error))
 
 
 def sentence(error: Exception) -> str:
@@ -30,25 +27,13 @@ def sentence(error: Exception) -> str:
         )
     if isinstance(only, Unreachable) and only.sender:
         return f"{only} (as {_who(only.sender)}): check that the server runs, or {_OTHERS}"
-    if isinstance(error, ExceptionGroup):
-        from pergola.runtime.failures import sentence_of
-
-        return sentence_of(error)
-    return str(error)
+    return sentence_of(error) if isinstance(error, ExceptionGroup) else str(error)
 
 
 def _only(error: Exception) -> Exception:
     """Return the error of a group whose errors are all of one sort."""
-    leaves = [*_leaves(error)]
-    return leaves[0] if len({type(leaf) for leaf in leaves}) == 1 else error
-
-
-def _leaves(error: Exception) -> Iterator[Exception]:
-    if isinstance(error, ExceptionGroup):
-        for each in error.exceptions:
-            yield from _leaves(each)
-    else:
-        yield error
+    found = leaves(error)
+    return found[0] if len({type(leaf) for leaf in found}) == 1 else error
 
 
 def _who(sender: "Sender") -> str:

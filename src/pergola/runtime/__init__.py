@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from pergola.runtime.logging import configure, get_logger
     from pergola.runtime.metrics import Metrics
-    from pergola.runtime.process.application import Application, Probes, run
+    from pergola.runtime.process.application import Application, Probes
     from pergola.runtime.process.options import (
         Address,
         Election,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ProcessOptions,
         StartError,
     )
+    from pergola.runtime.process.program import run
 
 __all__ = [
     "DONE",
@@ -94,8 +95,9 @@ _NAMES: Final = {
     ),
     "logging": ("configure", "get_logger"),
     "metrics": ("Metrics",),
-    "process.application": ("Application", "Probes", "run"),
+    "process.application": ("Application", "Probes"),
     "process.options": ("Address", "Election", "LeaseTimes", "ProcessOptions", "StartError"),
+    "process.program": ("run",),
 }
 
 __getattr__ = lazy_names(__name__, _NAMES)

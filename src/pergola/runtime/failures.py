@@ -26,6 +26,14 @@ def leaves(error: Exception) -> list[Exception]:
     return [error]
 
 
+def is_ours(error: Exception) -> bool:
+    """Return whether the text of an error is meant for users: that of all our root errors is."""
+    return all(
+        any(kind.__module__.startswith("pergola.") for kind in type(leaf).__mro__)
+        for leaf in leaves(error)
+    )
+
+
 def sentence_of(error: Exception) -> str:
     """Return the text of an error, prefixed with its type if the error is unexpected.
 
