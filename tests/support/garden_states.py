@@ -18,17 +18,20 @@ def reconciled_after(last: JsonObject) -> Callable[[JsonObject], bool]:
     """Return whether a Garden, in its current state, was reconciled after a former state.
 
     Unlike an operation in progress, this remains visible. A run that began before the last request
-    or change does not count.
+    or change does not count. Without a request or change in the former state, the time of the run
+    decides, which counts in seconds.
     """
 
     def time(garden: JsonObject) -> object:
         return map_at(garden, "status", "lastOperation").get("lastUpdateTime")
 
-    def holds(garden: JsonObject) -> bool:
-        if not has_succeeded(garden) or time(garden) == time(last):
-            return False
+    def is_settled(garden: JsonObject) -> bool:
         is_newest = map_at(garden, "status").get("observedGeneration") == generation_of(garden)
         return is_newest and marks.OPERATION not in annotations_of(garden)
+
+    def holds(garden: JsonObject) -> bool:
+        is_later = not is_settled(last) or time(garden) != time(last)
+        return has_succeeded(garden) and is_settled(garden) and is_later
 
     return holds
 

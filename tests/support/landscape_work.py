@@ -99,9 +99,8 @@ class Work:
         objects = [(SEED, Key("", self._seed.name)), *((SHOOT, key) for key in self.shoots)]
         kind, key = self._chance.choice([(GARDEN, garden), *objects])
         if kind == GARDEN:
-            last = await runtime.get(GARDEN, garden)
             request: JsonObject = {"metadata": {"annotations": {OPERATION: "reconcile"}}}
-            await runtime.patch(GARDEN, garden, request)
+            last = await runtime.patch(GARDEN, garden, request)
             await until(runtime, GARDEN, garden, reconciled_after(last), patience=PATIENCE)
         else:
             await self._landscape.perform(kind, key, "reconcile")
