@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 from pergola.admission.webhook import Webhook
@@ -18,7 +19,11 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
-DEADLINE_SECONDS: Final = 180.0
+_DEADLINE_SECONDS: Final = 180.0
+_DEADLINES_OF_KINDS: Final = MappingProxyType(
+    {"Bastion": 1200.0, "Infrastructure": 1200.0, "Worker": 1200.0}
+)
+"""Those that are not three minutes, as in Gardener: machines and gateways of a cloud are slow."""
 Status = JsonObject
 """Fields of `status` that an actuator sets: `providerStatus`, `state`, `resources`, `ipFamilies`, …
 
@@ -81,7 +86,8 @@ class Actuator(ABC):
             caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
         follows_namespace: whether changes of the namespace with the name of its Cluster trigger a
             run in the same way, with the same verbs on Namespaces.
-        deadline: the time limit of one run in seconds, unless an operator sets another one.
+        deadline: the time limit of one run in seconds, unless an operator sets another one; 0 for
+            that of the kind.
         rules: the rules of a ClusterRole: permissions on the seed in addition to those of every
             extension.
         registered_as: the name of its registration, if another extension has `name`.
@@ -99,7 +105,7 @@ class Actuator(ABC):
     needs_cluster: ClassVar[bool] = True
     protects_secret: ClassVar[bool] = False
     follows_namespace: ClassVar[bool] = False
-    deadline: ClassVar[float] = DEADLINE_SECONDS
+    deadline: ClassVar[float] = 0.0
     rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 
@@ -194,3 +200,8 @@ class Actuator(ABC):
     def gvk(cls) -> GroupVersionKind:
         """Return the kind with its group and version."""
         return GroupVersionKind(GROUP, VERSION, cls.kind)
+
+
+def deadline_of(actuator: Actuator) -> float:
+    """Return the time limit of one run of an actuator, in seconds."""
+    return actuator.deadline or _DEADLINES_OF_KINDS.get(actuator.kind, _DEADLINE_SECONDS)

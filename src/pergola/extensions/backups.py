@@ -6,8 +6,9 @@ access to the backups: `etcd_data` for the etcd, and `delete_backups`.
 
 from abc import abstractmethod
 from base64 import b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from pergola.api.conditions import timestamp
@@ -85,7 +86,10 @@ _CONFIG, _TOKEN = "config", "token"
 
 
 async def apply_etcd_secret(
-    client: Client, obj: JsonObject, entry: Entry, more: Mapping[str, str]
+    client: Client,
+    obj: JsonObject,
+    entry: Entry,
+    more: Callable[[JsonObject], Mapping[str, str]],
 ) -> None:
     """Create or change the Secret; write nothing if nothing differs.
 
@@ -93,7 +97,7 @@ async def apply_etcd_secret(
 
     Args:
         obj: the BackupEntry.
-        more: keys in addition to the credentials.
+        more: returns keys in addition to the credentials, from the Secret with these.
 
     Raises:
         ExtensionError: the Secret with the credentials does not exist.
@@ -107,9 +111,9 @@ async def apply_etcd_secret(
     if live is None:
         metadata = {"name": entry.secret.name, "namespace": entry.secret.namespace}
         new = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
-        await client.create(_with(new, obj, credentials, more))
+        await client.create(_with(new, obj, credentials, more(credentials)))
         return
-    desired = _with(live, obj, credentials, more)
+    desired = _with(live, obj, credentials, more(credentials))
     if desired != live:
         # Replace it as a whole: keys that the credentials lost must disappear as well.
         await client.update(desired)
@@ -215,7 +219,8 @@ class BackupEntryActuator(Actuator):
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Create or update the Secret for the etcd."""
         entry = entry_of(name_of(obj))
-        await apply_etcd_secret(context.client, obj, entry, self.etcd_data(obj))
+        more = partial(self.etcd_data, obj)
+        await apply_etcd_secret(context.client, obj, entry, more)
         return None
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
@@ -247,9 +252,17 @@ class BackupEntryActuator(Actuator):
         """Leave the backups to the next seed, and the Secret to the deletion of its namespace."""
         return None
 
-    def etcd_data(self, obj: JsonObject) -> Mapping[str, str]:
-        """Return additional keys for the etcd's Secret, besides credentials and bucket."""
-        del obj
+    def etcd_data(self, obj: JsonObject, credentials: JsonObject) -> Mapping[str, str]:
+        """Return additional keys for the etcd's Secret, besides credentials and bucket.
+
+        Args:
+            credentials: the Secret with the credentials. Of a workload identity, the etcd's Secret
+                gets only its configuration and its token by itself.
+
+        Raises:
+            ExtensionError: the credentials lack what a key needs.
+        """
+        del obj, credentials
         return {}
 
     @abstractmethod

@@ -46,7 +46,7 @@ class ExtensionOptions(Value):
     max_concurrent_reconciles: Annotated[Positive, ZERO_IS_UNSET] = 5
     """The number of resources of a kind reconciled in parallel."""
     reconcile_timeout: Duration = Duration()
-    """The time limit of one run of an actuator; 0 for 20 minutes for Workers and 3 for others."""
+    """The time limit of a run; 0 for 20 minutes for machines and infrastructure, else 3."""
     ignore_operation_annotation: bool = False
     """Whether to reconcile every new generation, even without the operation annotation."""
     extension_classes: list[Literal["shoot", "seed", "garden"]] = []

@@ -90,11 +90,12 @@ class RecordingActuator(Actuator):
         return await act(context, obj) if act else None
 
 
-def recording_actuator(of_type: str) -> RecordingActuator:
-    """Return a recording actuator for Networks of a type."""
+def recording_actuator(of_type: str, of_kind: str = RecordingActuator.kind) -> RecordingActuator:
+    """Return a recording actuator for resources of a type and a kind."""
 
     class Own(RecordingActuator):
         type = of_type
+        kind = of_kind
 
     return Own()
 

@@ -20,6 +20,7 @@ from pergola.extension_api.cluster import CLUSTER, Cluster
 from pergola.extension_api.kinds import CONTROL_PLANE
 from pergola.extensions import Actuator, Context
 from pergola.extensions.control_planes import resources
+from pergola.extensions.control_planes.hibernation import Hibernation
 from pergola.extensions.loading import load_actuator
 from pergola.garden.components.definitions import SHOOT_EXTENSIONS
 from pergola.garden.components.definitions import load as load_definitions
@@ -27,6 +28,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import SystemClock
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.crds import serve
@@ -238,6 +240,28 @@ async def test_controllers_sleep_when_the_api_server_of_a_hibernated_shoot_has_s
         await plane.site.annotate("reconcile")
         await until(plane.client, MANAGED_RESOURCE, key, lambda each: each["spec"] != asleep)
     assert (await plane.deployment())["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize(
+    ("shoot_state", "state", "expected"),
+    [
+        ("Processing", "Processing", Again(2.0)),
+        ("Error", "Error", DONE),  # the extension tries again by itself
+        ("Failed", "Error", DONE),
+        ("Failed", "Processing", DONE),  # it has ended with its process
+    ],
+)
+async def test_the_end_of_an_api_server_waits_only_for_a_run_that_is_under_way(
+    plane: Plane, shoot_state: str, state: str, expected: Outcome
+) -> None:
+    asleep = shoot(asleep=True)
+    await plane.site.put_cluster({**asleep, "status": {"lastOperation": {"state": shoot_state}}})
+    await plane.create()
+    last = {"type": "Reconcile", "progress": 1, "lastUpdateTime": "2026-01-01T00:00:00Z"}
+    await plane.site.edit_status({"lastOperation": {**last, "state": state, "description": "x"}})
+    found = Hibernation(plane.actuator, plane.client, SystemClock())
+    assert await found.reconcile(Key("", plane.namespace)) == expected
+    assert await plane.resources() == {}
 
 
 async def test_a_process_that_starts_late_finds_shoots_whose_api_server_has_stopped(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pergola.api import marks
+from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -15,12 +16,16 @@ from pergola.api.objects import (
     generation_of,
     map_at,
 )
+from pergola.extension_api.cluster import FORCE_DELETION
 from pergola.extensions import Code, Context, ExtensionError, RequeueAfter
 from pergola.extensions.lifecycle import Settings
+from pergola.garden.components.definitions import SHOOT_EXTENSIONS
+from pergola.garden.components.definitions import load as load_definitions
 from pergola.kube.client import Client
 from pergola.kube.errors import Unreachable
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.metrics import Metrics
+from pergola.testing.crds import serve
 from pergola.testing.extension_site import (
     ExtensionSite,
     RecordingActuator,
@@ -377,6 +382,25 @@ async def test_a_confirmed_force_deletion_does_not_wait(
         await site.delete()
         await site.until_gone()
     assert actuator.taken() == ["force_delete"]
+
+
+@pytest.mark.parametrize("annotation", ["", "false", "true"])
+async def test_a_bastion_is_forced_by_its_own_annotation_and_not_by_its_shoot(
+    site: ExtensionSite, annotation: str
+) -> None:
+    await serve(site.client, *load_definitions(SHOOT_EXTENSIONS))
+    site.gvk = BASTION
+    bastions = recording_actuator(site.type, BASTION.kind)
+    await site.put_cluster(FORCED if annotation != "true" else {})
+    ingress = [{"ipBlock": {"cidr": "192.0.2.1/32"}}]
+    async with running(site.unit(bastions)):
+        await site.create("reconcile", spec={"userData": "eA==", "ingress": ingress})
+        await site.until_operation("Create")
+        bastions.taken()
+        await site.edit({"metadata": {"annotations": {FORCE_DELETION: annotation}}})
+        await site.delete()
+        await site.until_gone()
+    assert bastions.taken() == ["force_delete" if annotation == "true" else "delete"]
 
 
 async def test_requeue_after_runs_again_at_that_time_and_no_earlier(

@@ -35,7 +35,7 @@ from pergola.providers.aws.control_plane.render.cloud_controller import NAME
 from pergola.providers.aws.control_plane.webhooks.cloud_credentials import with_credentials_file
 from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.status import NODES, nodes_security_group, provider_status
-from pergola.providers.aws.workload_identity_config import WORKLOAD_IDENTITY_CONFIG
+from pergola.providers.aws.workload_identity import WORKLOAD_IDENTITY_CONFIG
 from pergola.resource_manager.controllers.token_requestor import Settings, token_requestor
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox

@@ -9,6 +9,8 @@ from pergola.api.schema import schema_of
 from pergola.extensions.lifecycle import Settings
 from pergola.extensions.options import ExtensionOptions, options_from
 from pergola.extensions.process import Options, chosen
+from pergola.providers.aws.actuator import AwsInfrastructure
+from pergola.providers.aws.bastion import AwsBastion
 from pergola.providers.aws.workers.actuator import AwsWorker
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.process.options import Address, ShardLease, StartError, parse_address
@@ -57,7 +59,8 @@ def test_a_timeout_of_zero_is_that_of_the_kind(given: JsonObject) -> None:
     settings = options_from(None, given).lifecycle
 
     assert settings.deadline_of(RecordingActuator()) == 180
-    assert settings.deadline_of(AwsWorker()) == 1200
+    for slow in (AwsBastion(), AwsInfrastructure(), AwsWorker()):
+        assert settings.deadline_of(slow) == 1200
     limited = options_from(None, {"reconcileTimeout": "5m"}).lifecycle
     assert limited.deadline_of(AwsWorker()) == 300
 

@@ -50,7 +50,8 @@ def run(
     max_concurrent_reconciles
         The number of resources of a kind that are reconciled at once; 5 by default.
     reconcile_timeout
-        The time limit of one run of an actuator, such as 5m; by default 3m, and 20m for Workers.
+        The time limit of one run of an actuator, such as 5m; by default 20m for Workers,
+        Infrastructures and Bastions, and 3m for others.
     ignore_operation_annotation
         Reconcile each new generation of a resource, instead of only on request by annotation.
     extension_classes

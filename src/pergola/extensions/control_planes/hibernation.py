@@ -30,7 +30,7 @@ def hibernation_controller(
     actuator: Actuator, client: Client, *, metrics: Metrics, clock: Clock | None = None
 ) -> Unit:
     """Return the controller that reconciles a ControlPlane when its Shoot's API server stops."""
-    hibernation = _Hibernation(actuator, client, clock or SystemClock())
+    hibernation = Hibernation(actuator, client, clock or SystemClock())
     controller: Workers[Key] = Workers(
         NAME, hibernation.reconcile, workers=5, metrics=metrics, deadline=_DEADLINE
     )
@@ -45,7 +45,9 @@ def hibernation_controller(
     return Unit(NAME, caches=[servers], controllers=[controller])
 
 
-class _Hibernation:
+class Hibernation:
+    """The reconciler of that controller; its keys are Clusters."""
+
     def __init__(self, actuator: Actuator, client: Client, clock: Clock) -> None:
         self._actuator = actuator
         self._client = client
@@ -58,14 +60,17 @@ class _Hibernation:
             cluster = Cluster.from_object(await self._client.get(CLUSTER, key))
         except (NotFound, MalformedCluster):
             return DONE
-        if cluster.shoot is None or not cluster.shoot.hibernation_enabled:
-            return DONE
+        shoot = cluster.shoot
+        if shoot is None or not shoot.hibernation_enabled or shoot.is_failed:
+            return DONE  # a failed Shoot is reconciled again when its owner retries
         for obj in await self._client.list(self._actuator.gvk(), key.name):
             seen = snapshot(obj)
             if not self._predicate.is_responsible(seen) or seen.is_deleting:
                 continue
+            if _is_under_way(obj):
+                return Again(_SOON)  # it may have read an earlier state
             if needs_run(seen):
-                return Again(_SOON)  # the run that is under way may have read an earlier state
+                continue  # the next run reads that the API server is gone
             await self._actuator.reconcile(self._context(cluster), obj)
         return DONE
 
@@ -78,6 +83,10 @@ class _Hibernation:
             progress=_ignore_progress,
             save=_ignore_status,
         )
+
+
+def _is_under_way(control_plane: JsonObject) -> bool:
+    return map_at(control_plane, "status", "lastOperation").get("state") == "Processing"
 
 
 def _is_stopped(server: JsonObject) -> bool:

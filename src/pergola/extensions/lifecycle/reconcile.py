@@ -11,16 +11,18 @@ from typing import Final
 
 import orjson
 
+from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.objects import (
     JsonObject,
     Key,
+    annotations_of,
     resource_version_of,
     uid_of,
 )
-from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
+from pergola.extension_api.cluster import CLUSTER, FORCE_DELETION, Cluster, MalformedCluster
 from pergola.extension_api.errors import ExtensionError, RequeueAfter, codes_of
 from pergola.extension_api.predicates import SHOOT_CLASS, Predicate, request_of, snapshot
-from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.actuator import Actuator, Context, Status, deadline_of
 from pergola.extensions.lifecycle.credentials import protect_secret, release_secret
 from pergola.extensions.lifecycle.operation import (
     PROTECTED,
@@ -64,7 +66,7 @@ class Settings:
 
     def deadline_of(self, actuator: Actuator) -> float:
         """Return the time limit of one run of an actuator, in seconds."""
-        return self.timeout or actuator.deadline
+        return self.timeout or deadline_of(actuator)
 
 
 class Lifecycle:
@@ -169,7 +171,7 @@ class Lifecycle:
         """Run the actuator until its deadline."""
         if self._actuator.protects_secret and operation in PROTECTED:
             await protect_secret(self._client, obj)
-        act = self._action(operation, cluster)
+        act = self._action(operation, obj, cluster)
         context = Context(
             client=self._client,
             cluster=cluster,
@@ -195,11 +197,10 @@ class Lifecycle:
             raise ExtensionError("the actuator waited for a task that was cancelled") from None
 
     def _action(
-        self, operation: Operation, cluster: Cluster | None
+        self, operation: Operation, obj: JsonObject, cluster: Cluster | None
     ) -> Callable[[Context, JsonObject], Awaitable[Status | None]]:
         actuator = self._actuator
-        shoot = cluster.shoot if cluster else None
-        if operation is Operation.DELETE and shoot is not None and shoot.needs_force_deletion:
+        if operation is Operation.DELETE and self._is_forced(obj, cluster):
             return actuator.force_delete
         return {
             Operation.CREATE: actuator.reconcile,
@@ -208,6 +209,13 @@ class Lifecycle:
             Operation.MIGRATE: actuator.migrate,
             Operation.RESTORE: actuator.restore,
         }[operation]
+
+    def _is_forced(self, obj: JsonObject, cluster: Cluster | None) -> bool:
+        """Return whether a deletion is forced: a Bastion by its own annotation, as in Gardener."""
+        if self._actuator.kind == BASTION.kind:
+            return annotations_of(obj).get(FORCE_DELETION) == "true"
+        shoot = cluster.shoot if cluster else None
+        return shoot is not None and shoot.needs_force_deletion
 
     async def _failed(self, report: Report, error: Exception) -> Outcome:
         text = describe(error)

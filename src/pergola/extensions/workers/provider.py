@@ -1,7 +1,7 @@
 """The base class of a provider's Workers: its author renders, it does the rest (spec 31 §1)."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Generic
+from typing import Final, Generic
 
 from pergola.api.objects import JsonObject
 from pergola.extensions.actuator import Context, Status
@@ -18,7 +18,6 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
 _WRITE: Final = ("create", "delete", "get", "list", "patch", "watch")
-_DEADLINE_SECONDS: Final = 1200.0
 
 
 class WorkerProvider(WorkerContract[C], Generic[C]):
@@ -28,7 +27,6 @@ class WorkerProvider(WorkerContract[C], Generic[C]):
     knows hibernation, updates in place, migration and deletion.
     """
 
-    deadline: ClassVar[float] = _DEADLINE_SECONDS
     rules = (
         rule(
             "machine.sapcloud.io",

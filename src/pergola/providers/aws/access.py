@@ -31,10 +31,6 @@ class AwsAccess(Actuator):
         """Count requests to AWS, within the quotas of the process."""
         self._clients.measure(metrics)
 
-    async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leave everything in AWS unchanged."""
-        return None
-
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
         """Leave everything in AWS unchanged; the state is already in the status."""
         return None

@@ -16,6 +16,7 @@ from pergola.api.conditions import timestamp
 from pergola.api.field_errors import sentence
 from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, name_of
+from pergola.cloud.errors import CloudError
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter, configuration_problem
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.backups import BackupEntryActuator, Entry
@@ -37,6 +38,7 @@ from pergola.providers.aws.resources.bucket.objects import Retained, delete_cont
 from pergola.providers.aws.resources.bucket.settings import apply_settings, observe_settings
 from pergola.providers.aws.validation.backup_bucket import check_backup_bucket
 from pergola.providers.aws.warnings import warn
+from pergola.providers.aws.workload_identity import has_workload_identity, role_of
 
 _DAY: Final = timedelta(days=1)
 
@@ -87,8 +89,7 @@ class AwsBackupBucket(AwsAccess):
                 bucket = await bucket_of(aws, name_of(obj))
                 if not await bucket_exists(bucket):
                     is_ours = True
-                    await context.save({"state": _state(is_ours=True)})
-                    await create_bucket(bucket, with_lock=retention is not None)
+                    await _create(context, bucket, with_lock=retention is not None)
                 warnings = await _ensure(bucket, retention, is_ours=is_ours)
         await warn(context.client, obj, warnings, context.clock)
         return {"state": _state(is_ours=is_ours)}
@@ -119,6 +120,20 @@ class AwsBackupBucket(AwsAccess):
                         raise _waiting(bucket, error, context.clock.now()) from error
                     await delete_bucket(bucket)
         return None
+
+
+async def _create(context: Context, bucket: Bucket, *, with_lock: bool) -> None:
+    """Create a bucket that is recorded as ours before, in case the process ends in between.
+
+    After a refusal, it is not: users may create the bucket themselves then.
+    """
+    await context.save({"state": _state(is_ours=True)})
+    try:
+        await create_bucket(bucket, with_lock=with_lock)
+    except (CloudError, ExtensionError) as error:
+        if not (isinstance(error, CloudError) and error.may_have_happened):
+            await context.save({"state": _state(is_ours=False)})
+        raise
 
 
 def _waiting(bucket: Bucket, error: Retained, now: datetime) -> ExtensionError:
@@ -185,9 +200,12 @@ class AwsBackupEntry(BackupEntryActuator, AwsAccess):
         with explained():
             return await super().reconcile(context, obj)
 
-    def etcd_data(self, obj: JsonObject) -> Mapping[str, str]:
-        """Return the region of the bucket."""
-        return {"region": str(map_at(obj, "spec").get("region") or "")}
+    def etcd_data(self, obj: JsonObject, credentials: JsonObject) -> Mapping[str, str]:
+        """Return the region of the bucket, and the role of a workload identity."""
+        region = {"region": str(map_at(obj, "spec").get("region") or "")}
+        if not has_workload_identity(credentials):
+            return region
+        return {**region, "roleARN": role_of(credentials)}
 
     async def delete_backups(self, context: Context, obj: JsonObject, entry: Entry) -> None:
         """Delete everything below the entry's prefix; locked versions are hidden, and expire.

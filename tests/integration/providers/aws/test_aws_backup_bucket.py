@@ -225,6 +225,30 @@ async def test_errors_of_aws_have_their_codes(
     assert codes_in(failed) == [expected]
 
 
+@pytest.mark.parametrize(("code", "status"), [("AccessDenied", 403), ("BucketAlreadyExists", 409)])
+async def test_a_bucket_that_a_user_creates_after_a_refusal_is_not_ours(
+    site: GardenSite, s3: AwsClient, code: str, status: int
+) -> None:
+    name = site.key.name
+    site.aws.fail("CreateBucket", code, status=status, times=1_000)
+    async with running(site.controller()):
+        await site.ask(SPEC)
+        await site.until_failed("")
+    site.aws.heal()
+    await create(s3, name)
+    await put(s3, name, "kept")
+    site.aws.taken()
+
+    async with running(site.controller()):
+        await site.until_operation("Create")
+        written = set(site.aws.writes())
+        await site.delete()
+        await site.until_gone()
+
+    assert written <= {"sts GetCallerIdentity"}
+    assert await exists(s3, name)
+
+
 async def test_throttling_is_named(site: GardenSite) -> None:
     site.aws.fail("CreateBucket", "SlowDown", status=503, times=50)
 

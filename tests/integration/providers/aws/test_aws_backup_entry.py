@@ -8,18 +8,29 @@ import pytest
 
 from pergola.api import marks
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, annotations_of, finalizers_of, map_at, maps_at
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    finalizers_of,
+    map_at,
+    maps_at,
+)
 from pergola.cloud.aws import AwsClient
 from pergola.extensions.backups import CREATED_BY, FORCE_DELETION
 from pergola.kube.client import Client
+from pergola.kube.yaml import dump
 from pergola.providers.aws.backup import AwsBackupEntry
 from pergola.providers.aws.resources.bucket.bucket import Bucket, bucket_of
 from pergola.providers.aws.resources.bucket.objects import delete_content, hide_content
+from pergola.providers.aws.workload_identity import WORKLOAD_IDENTITY_CONFIG
 from pergola.testing.waiting import running, until, until_gone
 from tests.support.aws.garden_site import REGION, UID, GardenSite, HoldingAws, garden_site
 from tests.support.aws.site import codes_in
 
 BUCKET = "garden-backups"
+PURPOSE = "security.gardener.cloud/purpose"
 FINALIZER = "extensions.gardener.cloud/backupentry"
 SPEC: JsonObject = {"region": REGION, "bucketName": BUCKET}
 
@@ -80,6 +91,10 @@ async def unreported(_deleted: int) -> None:
     pass
 
 
+def of(gvk: GroupVersionKind) -> JsonObject:
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind}
+
+
 def decoded(secret: JsonObject) -> dict[str, str]:
     return {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
 
@@ -97,6 +112,38 @@ async def test_the_etcd_gets_bucket_region_and_credentials(site: GardenSite) -> 
         "region": REGION,
     }
     assert annotations_of(secret)[CREATED_BY] == site.key.name
+    assert site.aws.taken() == []
+
+
+async def test_the_etcd_gets_the_role_of_a_workload_identity_and_keeps_its_token(
+    site: GardenSite,
+) -> None:
+    key = Key(site.namespace, "etcd-backup")
+    role = "arn:aws:iam::123456789012:role/backups"
+    config = {**of(WORKLOAD_IDENTITY_CONFIG), "roleARN": role}
+    await site.client.patch(
+        SECRET,
+        site.secret_key,
+        {
+            "metadata": {"labels": {PURPOSE: "workload-identity-token-requestor"}},
+            "data": None,
+            "stringData": {"config": dump(config), "token": "of the infrastructure"},
+        },
+    )
+    async with running(site.controller()):
+        await site.ask(SPEC)
+        await site.until_operation("Create")
+        await site.client.patch(SECRET, key, {"stringData": {"token": "of the etcd"}})
+        await site.again()
+
+    secret = await site.client.get(SECRET, key)
+    assert decoded(secret) == {
+        "bucketName": BUCKET,
+        "config": dump(config),
+        "region": REGION,
+        "roleARN": role,
+        "token": "of the etcd",
+    }
     assert site.aws.taken() == []
 
 

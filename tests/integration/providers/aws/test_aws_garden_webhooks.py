@@ -26,7 +26,7 @@ from pergola.kube.errors import ApiError, Invalid, KubeError, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.providers.aws.admission.validators import INTERNAL_SECRET
 from pergola.providers.aws.admission.webhooks import admission_webhooks
-from pergola.providers.aws.workload_identity_config import WORKLOAD_IDENTITY
+from pergola.providers.aws.workload_identity import WORKLOAD_IDENTITY
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.helm import render
 from pergola.testing.crds import definition, serve

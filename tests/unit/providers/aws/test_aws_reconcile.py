@@ -7,8 +7,10 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.extensions.actuator import deadline_of
 from pergola.flow import State, UnknownDependency
 from pergola.flow.picture import Fate
+from pergola.providers.aws.actuator import AwsInfrastructure
 from pergola.providers.aws.config import InfrastructureConfig
 from pergola.providers.aws.desired import Desired
 from pergola.providers.aws.flows.delete import delete_steps
@@ -84,6 +86,16 @@ def test_every_mode_has_a_valid_graph(pattern: str, families: tuple[str, ...]) -
         (DELETION, delete_steps(asked, state)),
     ):
         assert len(graph_of(name, steps, work_of(asked)).order()) == len(steps) > 0
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_step_may_take_its_time(pattern: str) -> None:
+    asked = desired(PATTERNS[pattern])
+    state = State()
+    name_zones(asked, state)
+    run = deadline_of(AwsInfrastructure())
+    for step in (*reconcile_steps(asked), *delete_steps(asked, state)):
+        assert step.timeout < run
 
 
 def test_a_misspelt_dependency_of_a_step_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

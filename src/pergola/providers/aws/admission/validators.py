@@ -27,7 +27,7 @@ from pergola.providers.aws.validation.namespaced_cloud_profile import (
     check_namespaced_cloud_profile,
     check_parent_kind,
 )
-from pergola.providers.aws.workload_identity_config import WORKLOAD_IDENTITY
+from pergola.providers.aws.workload_identity import WORKLOAD_IDENTITY
 
 AWS: Final = "aws"
 INTERNAL_SECRET: Final = GroupVersionKind(GARDENER_CORE, "v1beta1", "InternalSecret")

@@ -29,7 +29,7 @@ from pergola.providers.aws.admission.validators import (
 from pergola.providers.aws.shoot_defaults import mutate_shoot
 from pergola.providers.aws.shoot_webhooks import shoot_validator
 from pergola.providers.aws.validation.cloud_profile import check_cloud_profile
-from pergola.providers.aws.workload_identity_config import WORKLOAD_IDENTITY
+from pergola.providers.aws.workload_identity import WORKLOAD_IDENTITY
 
 COMPONENT: Final = "admission-aws"
 CREDENTIALS_LABEL: Final = "provider.shoot.gardener.cloud/aws"

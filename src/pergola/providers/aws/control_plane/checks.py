@@ -10,10 +10,10 @@ from pergola.api.known.kubernetes_versions import parse_version
 from pergola.api.objects import map_at
 from pergola.extensions.control_planes import Plan
 from pergola.providers.aws.control_plane.cloud_provider import NO_VPC
-from pergola.providers.aws.control_plane.credentials import has_workload_identity
 from pergola.providers.aws.control_plane.subnets import NO_SUBNET, has_subnet
 from pergola.providers.aws.control_plane_config import ControlPlaneConfig
 from pergola.providers.aws.validation.identifiers import check_text
+from pergola.providers.aws.workload_identity import has_workload_identity
 
 _CONFIG: Final = "spec.providerConfig"
 _STATUS: Final = "spec.infrastructureProviderStatus"

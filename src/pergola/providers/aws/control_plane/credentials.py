@@ -2,21 +2,15 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonObject, labels_of, map_at
+from pergola.api.objects import JsonObject, map_at
 from pergola.extensions.control_planes import data_checksum
+from pergola.providers.aws.workload_identity import has_workload_identity
 
 SECRET_NAME: Final = "cloudprovider"  # noqa: S105 - the name of a Secret
 """The Secret with the credentials, beside the controllers."""
 WORKLOAD_IDENTITY_DIRECTORY: Final = "/var/run/secrets/gardener.cloud/workload-identity"
 """The directory with the token in pods; AWS's own file formats refer to it."""
-_PURPOSE: Final = "security.gardener.cloud/purpose"
-_REQUESTOR: Final = "workload-identity-token-requestor"
 _TOKEN: Final = "token"  # noqa: S105 - the key of a Secret
-
-
-def has_workload_identity(secret: JsonObject) -> bool:
-    """Return whether a Secret has a token for a role, instead of keys."""
-    return labels_of(secret).get(_PURPOSE) == _REQUESTOR
 
 
 def credentials_checksum(secret: JsonObject) -> str:

@@ -14,7 +14,7 @@ from pergola.providers.aws.backup_bucket_config import (
     BACKUP_BUCKET_CONFIG,
     BackupBucketConfig,
 )
-from pergola.providers.aws.workload_identity_config import WORKLOAD_IDENTITY
+from pergola.providers.aws.workload_identity import WORKLOAD_IDENTITY
 
 _DAY: Final = timedelta(days=1)
 _COMPLIANCE: Final = "compliance"

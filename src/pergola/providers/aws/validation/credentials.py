@@ -16,7 +16,7 @@ from pergola.cloud.errors import CredentialsInvalid
 from pergola.extensions.provider_config import read_strict
 from pergola.providers.aws.validation.identifiers import check_text
 from pergola.providers.aws.validation.written import malformed
-from pergola.providers.aws.workload_identity_config import (
+from pergola.providers.aws.workload_identity import (
     WORKLOAD_IDENTITY_CONFIG,
     WorkloadIdentityConfig,
 )

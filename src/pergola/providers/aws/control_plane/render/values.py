@@ -11,14 +11,11 @@ from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.control_planes import Plan
 from pergola.manifests import Images
 from pergola.providers.aws.config import GROUP
-from pergola.providers.aws.control_plane.credentials import (
-    SECRET_NAME,
-    credentials_checksum,
-    has_workload_identity,
-)
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME, credentials_checksum
 from pergola.providers.aws.control_plane.volume_classes import needs_volume_class_gate, version_of
 from pergola.providers.aws.control_plane_config import ControlPlaneConfig
 from pergola.providers.aws.overlay import has_overlay
+from pergola.providers.aws.workload_identity import has_workload_identity
 
 IPV4: Final = "IPv4"
 IPV6: Final = "IPv6"

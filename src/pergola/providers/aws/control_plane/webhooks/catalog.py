@@ -21,7 +21,7 @@ from pergola.extensions.webhooks.objects_mutator import (
     control_plane_mutator,
     shoot_objects_mutator,
 )
-from pergola.providers.aws.control_plane.credentials import SECRET_NAME, has_workload_identity
+from pergola.providers.aws.control_plane.credentials import SECRET_NAME
 from pergola.providers.aws.control_plane.webhooks import cloud_credentials, deployments, machines
 from pergola.providers.aws.control_plane.webhooks.etcds import MAIN, OTHERS, EtcdStorage
 from pergola.providers.aws.control_plane.webhooks.node_files import ECR_PROVIDER
@@ -31,6 +31,7 @@ from pergola.providers.aws.control_plane.webhooks.operating_system import (
 )
 from pergola.providers.aws.control_plane.webhooks.services import dual_stack
 from pergola.providers.aws.control_plane.webhooks.volume_autoscalers import mutate_autoscaler
+from pergola.providers.aws.workload_identity import has_workload_identity
 
 CLOUD: Final = "aws"
 COMPONENT: Final = "provider-aws"
