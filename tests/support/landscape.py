@@ -50,6 +50,7 @@ _ACCOUNTS: Final = "system:serviceaccounts"
 _MANAGER: Final = "gardener-resource-manager"
 _EXTENSION: Final = "extension-"
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_TERMINATED: Final = "because it is being terminated"
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,16 @@ class SeedCluster:
         """Return a sentence for each request of Pergola that was forbidden.
 
         Except for Leases: a process that is removed, with its extension or its Shoot, loses its
-        role before it can give up its Lease.
+        role before it can give up its Lease. And except for Events about the last objects of a
+        namespace that is being deleted.
         """
         return [
             *refused(
                 event
                 for event in self.log.requests()
-                if _is_own(_account(event)) and not _is_lease_of_removed(event)
+                if _is_own(_account(event))
+                and not _is_lease_of_removed(event)
+                and not _is_event_in_ending_namespace(event)
             )
         ]
 
@@ -287,6 +291,11 @@ def _is_own(account: Key) -> bool:
 def _is_lease_of_removed(event: JsonObject) -> bool:
     is_lease = map_at(event, "objectRef").get("resource") == "leases"
     return is_lease and _account(event) != Key("garden", _MANAGER)
+
+
+def _is_event_in_ending_namespace(event: JsonObject) -> bool:
+    is_event = map_at(event, "objectRef").get("resource") == "events"
+    return is_event and _TERMINATED in str(map_at(event, "responseStatus").get("message"))
 
 
 async def uids(client: Client) -> dict[Key, str]:
