@@ -3,6 +3,7 @@
 from typing import Final
 
 from conformance.subjects.aws_control_planes import AwsControlPlaneObjects
+from conformance.subjects.aws_dns import AwsDnsRecords
 from conformance.subjects.aws_garden import AwsGardenObjects, AwsImageFlavors
 from conformance.subjects.aws_infrastructure import AwsInfrastructure
 from conformance.subjects.aws_machines import AwsMachines
@@ -50,6 +51,7 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     AwsMachines(),
     AwsBackupBucket(),
     AwsCredentials(),
+    AwsDnsRecords(),
     AwsShoot(),
     AwsShootDefaults(),
     AwsGardenObjects(),

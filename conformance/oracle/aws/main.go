@@ -16,6 +16,7 @@ func main() {
 		"aws-control-plane":         controlPlane,
 		"aws-control-plane-objects": controlPlaneObjects,
 		"aws-credentials":           credentials,
+		"aws-dns-records":           dnsRecords,
 		"aws-garden-objects":        gardenObject,
 		"aws-image":                 image,
 		"aws-image-flavors":         imageFlavors,

@@ -190,6 +190,26 @@ async def test_keys_of_one_account_share_its_quota_once_the_account_is_known() -
     assert lines[0] is lines[1] is lines[2]
 
 
+async def test_what_is_known_of_deleted_accounts_and_rotated_keys_is_forgotten() -> None:
+    quotas, days = Quotas(), 30
+    lasting = User("AKIA-lasting", "web")
+    quotas.learn_account(lasting, {"Role": {"Arn": "arn:aws:iam::111111111111:role/nodes"}})
+    sizes: list[int] = []
+
+    for day in range(days):
+        user = User(f"AKIA{day}", "web")
+        quotas.learn_account(user, {"Role": {"Arn": f"arn:aws:iam::{day:012}:role/nodes"}})
+        for each in (user, lasting):
+            line = await quotas.turn(each, REGION, "ec2", "DescribeVpcs", {}, FOREVER)
+            line.learn(None)
+        sizes.append(len(quotas._lines) + len(quotas._accounts))
+        await asyncio.sleep(24 * 3600)
+
+    assert max(sizes) == sizes[-1] == sizes[5]
+    again = await quotas.turn(lasting, REGION, "ec2", "DescribeVpcs", {}, FOREVER)
+    assert again is line
+
+
 def test_simultaneous_refusals_halve_the_rate_once_and_it_recovers_slowly() -> None:
     bucket = Bucket(Limit(100, 20), 0.0)
     full = bucket.rate

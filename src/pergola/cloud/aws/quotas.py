@@ -186,6 +186,7 @@ class Line:
     def __init__(self, bucket: Bucket, of: str) -> None:
         self._bucket = bucket
         self._of = of
+        self._used_at = asyncio.get_running_loop().time()
         self._waiting: dict[str, deque[_Turn]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -194,6 +195,10 @@ class Line:
         """The seconds that a new user's request would wait if all other users had a turn first."""
         now = asyncio.get_running_loop().time()
         return self._bucket.wait(now) + len(self._waiting) / self._bucket.rate
+
+    def is_idle(self, since: float) -> bool:
+        """Return whether nobody waits, and there was no request since a time."""
+        return not self._waiting and self._used_at < since
 
     async def turn(self, user: str, until: float) -> None:
         """Wait for a token.
@@ -206,7 +211,7 @@ class Line:
             Throttled: no token is available in time; the error is AWS's last refusal, or our own.
         """
         loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = self._used_at = loop.time()
         if not self._waiting and not self._bucket.wait(now):
             self._bucket.take(now)
             return
@@ -226,7 +231,8 @@ class Line:
 
     def learn(self, outcome: CloudError | None) -> None:
         """Adapt the rate to the outcome of a request."""
-        self._bucket.learn(outcome, asyncio.get_running_loop().time())
+        self._used_at = asyncio.get_running_loop().time()
+        self._bucket.learn(outcome, self._used_at)
 
     def _expected(self, user: str, now: float) -> float:
         """Return the seconds until a new request of a user has its turn."""
@@ -304,6 +310,16 @@ class User:
 
 UNSHARED: Final = User()
 """The user of a client with a quota of its own."""
+_FORGOTTEN_SECONDS: Final = 2.0 * 24 * 3600
+"""The time after which unused queues and identities are forgotten; Shoots are reconciled daily."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """The account of an identity, and when it was last asked for."""
+
+    account: str
+    used_at: float
 
 
 class Quotas:
@@ -315,7 +331,7 @@ class Quotas:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self._lines: dict[_Owner, Line] = {}
-        self._accounts: dict[str, str] = {}
+        self._accounts: dict[str, _Known] = {}
         self._waited = Counter(
             "pergola_aws_quota_wait_seconds",
             "How long requests waited for a rate that AWS allows",
@@ -370,7 +386,9 @@ class Quotas:
         for thing in answer.values():
             arn = thing.get("Arn") if isinstance(thing, dict) else None
             if isinstance(arn, str) and (found := _ACCOUNT.match(arn)):
-                self._accounts[user.identity] = found[1]
+                self._forget()
+                now = asyncio.get_running_loop().time()
+                self._accounts[user.identity] = _Known(found[1], now)
 
     def _line(
         self, user: User, region: str, service: str, operation: str, parameters: JsonObject
@@ -380,10 +398,23 @@ class Quotas:
         owner = _Owner(self._account(user), where, service, slot.name)
         line = self._lines.get(owner)
         if line is None:
+            self._forget()
             bucket = Bucket(slot.limit, asyncio.get_running_loop().time())
             line = self._lines[owner] = Line(bucket, f"{service} {operation} in {region}")
         return line
 
     def _account(self, user: User) -> str:
-        arn = _ACCOUNT.match(user.identity)
-        return arn[1] if arn else self._accounts.get(user.identity, user.identity)
+        if arn := _ACCOUNT.match(user.identity):
+            return arn[1]
+        known = self._accounts.get(user.identity)
+        if known is None:
+            return user.identity
+        known.used_at = asyncio.get_running_loop().time()
+        return known.account
+
+    def _forget(self) -> None:
+        """Forget deleted accounts and rotated keys: what was not used for a long time."""
+        since = asyncio.get_running_loop().time() - _FORGOTTEN_SECONDS
+        lines, accounts = self._lines.items(), self._accounts.items()
+        self._lines = {owner: line for owner, line in lines if not line.is_idle(since)}
+        self._accounts = {name: known for name, known in accounts if known.used_at > since}

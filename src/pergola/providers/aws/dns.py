@@ -7,12 +7,11 @@ never leaves an unrecorded one. Obsolete ones are deleted by the same request if
 same zone, and afterwards otherwise. Record sets that are not in the state belong to others, and are
 kept.
 
-Alias records point to the hosted zones of load balancers, which AWS publishes with the endpoints of
-Elastic Load Balancing. They never change, but new regions add more: a load balancer in an unlisted
-region gets a CNAME record.
+A CNAME record for a host of AWS becomes alias records if Route 53 knows the host. Another
+implementation, or another version, may have created the other form: without a state, CNAME and
+alias records to the host are both ours.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -26,86 +25,34 @@ from pergola.extensions.actuator import Context, Status
 from pergola.providers.aws.access import AwsAccess
 from pergola.providers.aws.codes import explained
 from pergola.providers.aws.config import GROUP
+from pergola.providers.aws.resources.alias_targets import CLOUDFRONT, alias_zone
 from pergola.providers.aws.resources.hosted_zones import observe_hosted_zones, zone_for, zone_id
 from pergola.providers.aws.resources.record_sets import (
+    ADDRESSES,
     CNAME,
     Alias,
     Placed,
     RecordSet,
     apply_changes,
     delete_record_sets,
+    is_ours,
+    normal_name,
     observe_record_sets,
     plan_record_sets,
     record_set,
 )
 from pergola.providers.aws.warnings import warn
 
-_TABLE: Final = """
-    af-south-1 Z268VQBMOI5EKX Z203XCE67M25HM
-    ap-east-1 Z3DQVH9N71FHZ0 Z12Y7K3UBGUAD1
-    ap-east-2 Z02789141MW7T1WBU19PO Z09176273OC2HWIAUNYW
-    ap-northeast-1 Z14GRHDCWA56QT Z31USIVHYNEOWT
-    ap-northeast-2 ZWKZPGTI48KDX ZIBE1TIR4HY56
-    ap-northeast-3 Z5LXEXXYW11ES Z1GWIQ4HH19I5X
-    ap-south-1 ZP97RAFLXTNZK ZVDDRBQ08TROA
-    ap-south-2 Z0173938T07WNTVAEPZN Z0711778386UTO08407HT
-    ap-southeast-1 Z1LMS91P8CMLE5 ZKVM4W9LS7TM
-    ap-southeast-2 Z1GM3OXH4ZPM65 ZCT6FZBF4DROD
-    ap-southeast-3 Z08888821HLRG5A9ZRTER Z01971771FYVNCOVWJU1G
-    ap-southeast-4 Z09517862IB2WZLPXG76F Z01156963G8MIIL7X90IV
-    ap-southeast-5 Z06010284QMVVW7WO5J Z026317210H9ACVTRO6FB
-    ap-southeast-6 Z023301818UFJ50CIO0MV Z01392953RKV2Q3RBP0KU
-    ap-southeast-7 Z0390008CMBRTHFGWBCB Z054363131YWATEMWRG5L
-    ca-central-1 ZQSVJUPU6J1EY Z2EPGBW3API2WT
-    ca-west-1 Z06473681N0SF6OS049SD Z02754302KBB00W2LKWZ9
-    cn-north-1 Z1GDH35T77C1KE Z3QFB96KMJ7ED6
-    cn-northwest-1 ZM7IZAIOVVDZF ZQEIKTCZ8352D
-    eu-central-1 Z215JYRZR1TBD5 Z3F0SRJ5LGBH90
-    eu-central-2 Z06391101F2ZOEP8P5EB3 Z02239872DOALSIDCX66S
-    eu-north-1 Z23TAZ6LKFMNIO Z1UDT6IFJ4EJM
-    eu-south-1 Z3ULH7SSC9OV64 Z23146JA1KNAFP
-    eu-south-2 Z0956581394HF5D5LXGAP Z1011216NVTVYADP1SSV
-    eu-west-1 Z32O12XQLNTSW2 Z2IFOLAFXWLO4F
-    eu-west-2 ZHURV8PSTC4K8 ZD4D7Y8KGAS4G
-    eu-west-3 Z3Q77PNBQS71R4 Z1CMS0P5QUZ6D5
-    il-central-1 Z09170902867EHPV2DABU Z0313266YDI6ZRHTGQY4
-    me-central-1 Z08230872XQRWHG2XF6I Z00282643NTTLPANJJG2P
-    me-south-1 ZS929ML54UICD Z3QSRYVP46NYYV
-    mx-central-1 Z023552324OKD1BB28BH5 Z02031231H3ID6HYJ9A7U
-    sa-east-1 Z2P70J7HTTTPLU ZTK26PT1VY4CU
-    us-east-1 Z35SXDOTRQ7X7K Z26RNL4JYFTOTI
-    us-east-2 Z3AADJGX6KTTL2 ZLMOA37VPKANP
-    us-gov-east-1 Z166TLBEWOO7G0 Z1ZSMQQ6Q24QQ8
-    us-gov-west-1 Z33AYJ8TM3BH4J ZMG1MZ2THAWF1
-    us-west-1 Z368ELLRRE2KJ0 Z24FKFUX50B4VW
-    us-west-2 Z1H1FL5HABSF5 Z18D5FSROUN65G
-"""
-"""Region, zone of application and classic load balancers, zone of network load balancers."""
-_ZONES: Final = {region: zones for region, *zones in map(str.split, _TABLE.strip().splitlines())}
-_DOMAIN: Final = r"amazonaws\.com(?:\.cn)?"
-_APPLICATION: Final = re.compile(rf"[^.].*\.(?P<region>[a-z0-9-]+)\.elb\.{_DOMAIN}", re.ASCII)
-_NETWORK: Final = re.compile(rf"[^.].*\.elb\.(?P<region>[a-z0-9-]+)\.{_DOMAIN}", re.ASCII)
-
-
-def zone_of_load_balancer(host: str) -> str:
-    """Return the hosted zone of a load balancer's host name; empty if it is unknown."""
-    for position, pattern in enumerate((_APPLICATION, _NETWORK)):
-        found = pattern.fullmatch(host.lower().rstrip("."))
-        if found is not None and found["region"] in _ZONES:
-            return _ZONES[found["region"]][position]
-    return ""
-
-
 DEFAULT_TTL: Final = 120
-_TYPES: Final = ("A", "AAAA", CNAME, "TXT")
+_TYPES: Final = (*ADDRESSES, CNAME, "TXT")
 _ALIAS_TYPES: Final = {"ipv4": ("A",), "ipv6": ("AAAA",), "dual-stack": ("A", "AAAA")}
 
 
 def desired_record_sets(obj: JsonObject) -> tuple[RecordSet, ...]:
     """Return the record sets of a DNSRecord.
 
-    A CNAME record for an AWS load balancer becomes alias records, one for each IP family in the
-    annotation `dns.gardener.cloud/ip-stack` (IPv4 without it).
+    A CNAME record for a load balancer or another alias target of AWS becomes alias records, one for
+    each IP family in the annotation `dns.gardener.cloud/ip-stack` (IPv4 without it).
 
     Raises:
         ExtensionError: the spec is not valid.
@@ -114,12 +61,30 @@ def desired_record_sets(obj: JsonObject) -> tuple[RecordSet, ...]:
     name, of_type = str(spec.get("name") or ""), str(spec.get("recordType") or "")
     values = [str(value) for value in spec.get("values") or ()]
     _check(obj, name, of_type, values)
-    zone = zone_of_load_balancer(values[0]) if of_type == CNAME else ""
+    zone = alias_zone(values[0]) if of_type == CNAME else ""
     if zone:
-        target = Alias(zone, values[0].rstrip(".").lower())
-        return tuple(record_set(name, each, alias=target) for each in _families(obj))
+        aliases = _aliases(name, Alias(zone, normal_name(values[0])), _families(obj))
+        # Route 53 refuses to evaluate the health of distributions.
+        return tuple(each._replace(evaluates_health=zone != CLOUDFRONT) for each in aliases)
     ttl = spec.get("ttl")
     return (record_set(name, of_type, DEFAULT_TTL if ttl is None else int(ttl), values),)
+
+
+def possible_record_sets(obj: JsonObject) -> tuple[RecordSet, ...]:
+    """Return the record sets that another implementation may have created for a DNSRecord.
+
+    Implementations differ in the hosts that get alias records, and annotations change.
+    """
+    desired, spec = desired_record_sets(obj), map_at(obj, "spec")
+    if spec.get("recordType") != CNAME:
+        return desired
+    name, host = desired[0].name, str(spec["values"][0])
+    aliases = _aliases(name, Alias(alias_zone(host), normal_name(host)), ADDRESSES)
+    return (record_set(name, CNAME, values=[host]), *aliases)
+
+
+def _aliases(name: str, target: Alias, types: Iterable[str]) -> tuple[RecordSet, ...]:
+    return tuple(record_set(name, each, alias=target) for each in types)
 
 
 def _families(obj: JsonObject) -> tuple[str, ...]:
@@ -206,12 +171,12 @@ class AwsDnsRecord(AwsAccess):
             async with self.aws(context, obj) as aws:
                 zone = _named_zone(obj) or await _find_zone(aws, obj)
                 try:
-                    await _ensure(aws, context, zone, desired, known)
+                    await _ensure(aws, context, zone, obj)
                 except NotFound:
                     if map_at(obj, "spec").get("zone"):
                         raise
                     zone = await _find_zone(aws, obj)  # the zone in the status was deleted
-                    await _ensure(aws, context, zone, desired, known)
+                    await _ensure(aws, context, zone, obj)
                 # Those with the same name and zone were replaced by the same request.
                 placed = (zone, desired[0].name)
                 moved = [each for each in known if (each.zone, each.records.name) != placed]
@@ -247,17 +212,15 @@ async def _find_zone(aws: AwsClient, obj: JsonObject) -> str:
     return zone_for(str(map_at(obj, "spec").get("name")), await observe_hosted_zones(aws))
 
 
-async def _ensure(
-    aws: AwsClient,
-    context: Context,
-    zone: str,
-    desired: tuple[RecordSet, ...],
-    known: tuple[Placed, ...],
-) -> None:
+async def _ensure(aws: AwsClient, context: Context, zone: str, obj: JsonObject) -> None:
     """Create and change record sets in one request, after they are recorded in the state."""
+    desired, known = desired_record_sets(obj), read_record_sets(obj)
     name = desired[0].name
-    ours = [each.records for each in known if each.zone == zone and each.records.name == name]
     live = await observe_record_sets(aws, zone, name)
+    if not known:
+        possible = possible_record_sets(obj)
+        known = tuple(Placed(zone, each) for each in live if is_ours(each, possible))
+    ours = [each.records for each in known if each.zone == zone and each.records.name == name]
     changes = plan_record_sets(live, desired, ours)
     if changes:
         new = [each for each in (Placed(zone, one) for one in desired) if each not in known]
@@ -272,7 +235,7 @@ async def _delete(aws: AwsClient, placed: Iterable[Placed]) -> list[str]:
         by_name.setdefault((zone, records.name), []).append(records)
     return [
         f"the {each} in zone {zone} is kept, because it was changed after it was created for "
-        "this DNSRecord: delete it if it is not needed"
+        "this DNSRecord, or not created for it: delete it if it is not needed"
         for (zone, name), ours in by_name.items()
         for each in await delete_record_sets(aws, zone, name, ours)
     ]
@@ -283,7 +246,7 @@ def _of_another_implementation(obj: JsonObject) -> tuple[Placed, ...]:
     zone = map_at(obj, "status").get("zone")
     if not zone:
         return ()
-    return tuple(Placed(zone_id(str(zone)), each) for each in desired_record_sets(obj))
+    return tuple(Placed(zone_id(str(zone)), each) for each in possible_record_sets(obj))
 
 
 @contextmanager

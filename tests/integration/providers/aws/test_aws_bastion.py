@@ -1,6 +1,7 @@
 """Bastions: spec 30 §10.1, on the API server and with moto as AWS."""
 
 import base64
+import gzip
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -52,6 +53,7 @@ class BastionSite:
     families: list[str] = field(default_factory=lambda: ["IPv4"])
     ingress: list[str] = field(default_factory=lambda: ["10.1.2.3/16", "192.0.2.7/32"])
     excepted: list[str] = field(default_factory=list)
+    user_data: bytes = b"#!/bin/sh\n"
 
     @property
     def bastion(self) -> JsonObject:
@@ -62,7 +64,7 @@ class BastionSite:
             "metadata": {"name": "cli-1", "namespace": self.namespace, "uid": "uid-1"},
             "spec": {
                 "type": "aws",
-                "userData": base64.b64encode(b"#!/bin/sh\n").decode(),
+                "userData": base64.b64encode(self.user_data).decode(),
                 "ingress": [{"ipBlock": {"cidr": cidr, **excepted}} for cidr in self.ingress],
             },
         }
@@ -407,6 +409,21 @@ async def test_an_invalid_bastion_is_reported_before_anything_is_created(
         await site.reconcile()
 
     assert site.aws.writes() == []
+
+
+async def test_compressed_user_data_reaches_the_instance(site: BastionSite) -> None:
+    site.user_data = gzip.compress(b"#!/bin/sh\n")
+
+    await site.reconcile()
+
+    [instance] = await site.instances()
+    answer = await site.client.call(
+        "ec2",
+        "DescribeInstanceAttribute",
+        InstanceId=instance["InstanceId"],
+        Attribute="userData",
+    )
+    assert base64.b64decode(answer["UserData"]["Value"]) == site.user_data
 
 
 async def test_the_user_data_of_a_bastion_is_immutable(

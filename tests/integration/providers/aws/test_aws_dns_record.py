@@ -8,6 +8,7 @@ from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.aws import AwsClient
+from pergola.extensions.lifecycle.operation import finalizer_of
 from pergola.kube.client import Client
 from pergola.providers.aws.dns import AwsDnsRecord
 from pergola.providers.aws.resources.record_sets import (
@@ -310,6 +311,93 @@ async def test_a_record_of_another_implementation_is_taken_over_without_a_write(
 
     assert written == []
     assert await records(route53, id_of_zone) == []
+
+
+async def left_by_another(
+    site: GardenSite, client: AwsClient, host: str, *records: JsonObject
+) -> str:
+    """Create records, and a DNSRecord of the host without a state; return the zone."""
+    id_of_zone = await zone(client, "example.org")
+    changes = [{"Action": "UPSERT", "ResourceRecordSet": each} for each in records]
+    await client.call(
+        "route53",
+        "ChangeResourceRecordSets",
+        HostedZoneId=id_of_zone,
+        ChangeBatch={"Changes": changes},
+    )
+    await site.ask({**A, "recordType": "CNAME", "values": [host]}, asked="")
+    await site.edit({"metadata": {"finalizers": [finalizer_of("DNSRecord")]}})
+    await site.edit_status({"zone": id_of_zone, "lastOperation": _succeeded()})
+    site.aws.taken()
+    return id_of_zone
+
+
+def alias(host: str, of_type: str = "A") -> JsonObject:
+    target = {"HostedZoneId": "Z0OTHER", "DNSName": f"{host}.", "EvaluateTargetHealth": True}
+    return {"Name": f"{NAME}.", "Type": of_type, "AliasTarget": target}
+
+
+def cname(host: str) -> JsonObject:
+    return {"Name": NAME, "Type": "CNAME", "TTL": 60, "ResourceRecords": [{"Value": host}]}
+
+
+GOVCLOUD = "a1b2.elb.us-gov-west-1.amazonaws.com"
+
+
+@pytest.mark.parametrize(
+    ("host", "left", "expected"),
+    [
+        (BALANCER, [cname(BALANCER)], ["A"]),
+        (BALANCER, [alias(BALANCER), alias(BALANCER, "AAAA")], ["A"]),
+        (GOVCLOUD, [alias(GOVCLOUD), alias(GOVCLOUD, "AAAA")], ["CNAME"]),
+        (GOVCLOUD, [cname(GOVCLOUD)], ["CNAME"]),
+    ],
+    ids=["CNAME to alias", "one alias of two", "aliases to CNAME", "CNAME"],
+)
+async def test_either_form_of_another_implementation_becomes_ours_in_one_request(
+    site: GardenSite, route53: AwsClient, host: str, left: list[JsonObject], expected: list[str]
+) -> None:
+    id_of_zone = await left_by_another(site, route53, host, *left)
+
+    async with running(site.controller()):
+        await site.again()
+        found = [each.type for each in await records(route53, id_of_zone)]
+        written = site.aws.writes()
+        await site.delete()
+        await site.until_gone()
+
+    assert found == expected
+    assert written == [CHANGE]
+    assert await records(route53, id_of_zone) == []
+
+
+@pytest.mark.parametrize(
+    "left", [[cname(BALANCER)], [alias(BALANCER), alias(BALANCER, "AAAA")]], ids=["CNAME", "alias"]
+)
+async def test_either_form_of_another_implementation_is_deleted(
+    site: GardenSite, route53: AwsClient, left: list[JsonObject]
+) -> None:
+    id_of_zone = await left_by_another(site, route53, BALANCER, *left)
+    await site.delete()
+
+    async with running(site.controller()):
+        await site.until_gone()
+
+    assert await records(route53, id_of_zone) == []
+
+
+async def test_a_deletion_names_a_record_that_leads_elsewhere(
+    site: GardenSite, route53: AwsClient
+) -> None:
+    other = cname("other.example.com")
+    id_of_zone = await left_by_another(site, route53, BALANCER, other)
+    await site.delete()
+
+    async with running(site.controller()):
+        await site.until_gone()
+        await site.until_noted(site.namespace, "CNAME record api.garden.example.org to other.exam")
+
+    assert [each.type for each in await records(route53, id_of_zone)] == ["CNAME"]
 
 
 async def test_throttling_is_reported_and_the_next_run_waits(

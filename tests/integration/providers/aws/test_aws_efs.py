@@ -1,5 +1,7 @@
 """File systems for nodes: spec 30 §10.2, with moto as AWS."""
 
+import pytest
+
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.aws.network import tags_of
@@ -64,6 +66,19 @@ async def test_a_file_system_is_created_with_a_mount_target_in_each_zone(
         assert answer["SecurityGroups"] == [group]
     status = provider_status(cluster.desired, State(cluster.saved))
     assert status["elasticFileSystem"] == {"ID": name}
+
+
+@pytest.mark.parametrize("families", [("IPv4", "IPv6"), ("IPv6",)])
+async def test_a_cluster_with_ipv6_gets_mount_targets(
+    client: AwsClient, families: tuple[str, ...]
+) -> None:
+    cluster = await StepsOf.managed(client, elasticFileSystem=ENABLED)
+    cluster.want(families=families)
+
+    await cluster.ensure(security_group.steps, efs.steps)
+
+    mounted = await targets(client, cluster.saved[FILE_SYSTEM])
+    assert set(mounted) == set(cluster.network.workers.values())
 
 
 async def test_a_second_run_writes_nothing(aws: CorrectedAws, client: AwsClient) -> None:

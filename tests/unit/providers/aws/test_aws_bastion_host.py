@@ -1,5 +1,7 @@
 """The instance of a bastion, with recorded answers of AWS."""
 
+import gzip
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -73,6 +75,21 @@ async def test_instances_start_where_instance_metadata_is_restricted() -> None:
         "HttpTokens": "required",
         "InstanceMetadataTags": "disabled",
     }
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"#!/bin/sh\n", gzip.compress(b"#!/bin/sh\n", mtime=0), b"\xff\x00", b""],
+    ids=["text", "compressed", "bytes", "empty"],
+)
+async def test_user_data_reaches_the_instance_byte_by_byte(data: bytes) -> None:
+    """It may be compressed. The library encodes it."""
+    aws = Aws()
+    site = replace(SITE, user_data=data)
+
+    await ensure_instance(cast("AwsClient", aws), site, Machine("t3.micro", "ami-1"), "sg-2", NOW)
+
+    assert aws.started[0]["UserData"] == data
 
 
 @pytest.mark.parametrize(

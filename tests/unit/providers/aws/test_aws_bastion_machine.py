@@ -1,6 +1,8 @@
 """The machine type, image and place of a bastion: spec 30 §10.1."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import ExtensionError
@@ -147,8 +149,17 @@ def test_a_profile_with_capabilities_may_have_images_by_architecture() -> None:
     ("bastion", "region", "text"),
     [
         ({"machineType": {"name": "huge"}}, REGION, 'no machine type "huge"'),
-        ({"machineImage": {"name": "three"}}, REGION, "no image for amd64 machines in eu-west-1"),
-        ({}, "us-east-1", "no image for amd64 machines in us-east-1"),
+        (
+            {"machineImage": {"name": "three"}},
+            REGION,
+            "no image for amd64 or arm64 machines in eu-west-1",
+        ),
+        (
+            {"machineImage": {"name": "two"}, "machineType": {"name": "large"}},
+            REGION,
+            "no image for amd64 machines in eu-west-1",
+        ),
+        ({}, "us-east-1", "no image for amd64 or arm64 machines in us-east-1"),
     ],
 )
 def test_missing_fields_of_the_profile_are_reported(
@@ -156,6 +167,52 @@ def test_missing_fields_of_the_profile_are_reported(
 ) -> None:
     with pytest.raises(ExtensionError, match=text):
         machine_of(profile(bastion), region)
+
+
+TYPES = st.fixed_dictionaries(
+    {
+        "cpu": st.sampled_from(["1", "2", "4"]),
+        "memory": st.sampled_from(["1Gi", "8Gi"]),
+        "architecture": st.sampled_from(["amd64", "arm64"]),
+        "usable": st.booleans(),
+    }
+)
+IMAGES = st.dictionaries(st.sampled_from(["one", "two"]), st.sampled_from(["amd64", "arm64"]))
+
+
+@given(st.lists(TYPES, min_size=1, max_size=4), IMAGES, st.sampled_from([None, "one", "two"]))
+def test_a_bastion_gets_the_smallest_usable_machine_with_an_image(
+    types: list[JsonObject], images: dict[str, str], named: str | None
+) -> None:
+    machines = [{"name": f"type-{index}", **each} for index, each in enumerate(types)]
+    amis = [
+        {"name": REGION, "ami": f"ami-{name}", "architecture": architecture}
+        for name, architecture in images.items()
+    ]
+    version: JsonObject = {"version": "1.0.0"}
+    found = profile(
+        {"machineImage": {"name": named}} if named else {},
+        machineTypes=machines,
+        machineImages=[{"name": name, "versions": [version]} for name in images],
+        providerConfig={
+            "machineImages": [
+                {"name": name, "versions": [{**version, "regions": [ami]}]}
+                for name, ami in zip(images, amis, strict=True)
+            ]
+        },
+    )
+    offered = {images[name] for name in images if named in (None, name)}
+    able = [each for each in machines if each["usable"] and each["architecture"] in offered]
+
+    if not able:
+        with pytest.raises(ExtensionError, match=r"no image for|no machine type"):
+            machine_of(found, REGION)
+        return
+
+    chosen = machine_of(found, REGION)
+    [machine] = [each for each in able if each["name"] == chosen.type]
+    assert int(machine["cpu"]) == min(int(each["cpu"]) for each in able)
+    assert images[chosen.image.removeprefix("ami-")] == machine["architecture"]
 
 
 def test_without_machine_types_no_bastion_is_possible() -> None:

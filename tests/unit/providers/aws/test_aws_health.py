@@ -1,13 +1,16 @@
 """Conditions about user-provided resources: spec 30 §6.4, Beyond 10."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import msgspec
 import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code
-from pergola.extensions.health_checks.checks import Verdict
+from pergola.extensions.health_checks.checks import CheckContext, Verdict
+from pergola.kube.client import Client
 from pergola.providers.aws.config import (
     ElasticFileSystem,
     InfrastructureConfig,
@@ -16,7 +19,7 @@ from pergola.providers.aws.config import (
     Zone,
 )
 from pergola.providers.aws.desired import Desired
-from pergola.providers.aws.health.checks import verdict
+from pergola.providers.aws.health.checks import PERIOD, _Remembered, verdict
 from pergola.providers.aws.health.condition import ConditionUpdate as Said
 from pergola.providers.aws.health.load_balancer_subnets import load_balancer_subnets_available
 from pergola.providers.aws.health.security_group import nodes_security_group_valid
@@ -309,6 +312,39 @@ def test_a_named_subnet_that_is_gone_is_reported() -> None:
 
 
 # As results of health checks
+
+
+async def test_verdicts_about_infrastructures_that_are_gone_are_forgotten() -> None:
+    evaluated: list[str] = []
+
+    async def observe(_: CheckContext, obj: JsonObject) -> Said:
+        evaluated.append(obj["metadata"]["uid"])
+        return Said("True", "Fine", "")
+
+    check = _Remembered("Valid", observe, PERIOD)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    async def run(name: str, periods: float) -> None:
+        at = now + timedelta(seconds=periods * PERIOD)
+        await check.run(_at(at), {"metadata": {"uid": name}})
+
+    for number in range(20):
+        for name in (f"gone-{number}", "stays"):
+            await run(name, number)
+            await run(name, number + 0.5)
+
+    assert evaluated.count("stays") == 20
+    assert len(check._results) < 10
+
+
+def _at(now: datetime) -> CheckContext:
+    """Return a context that has the time alone."""
+    unused = cast("Client", None)
+
+    async def nothing(*_: object) -> None:
+        raise AssertionError
+
+    return CheckContext(client=unused, read=nothing, cluster=nothing, namespace=TID, now=now)
 
 
 def test_the_message_of_a_condition_has_every_finding() -> None:

@@ -3,6 +3,8 @@
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject
@@ -11,16 +13,18 @@ from pergola.cloud.errors import InvalidRequest
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.dns import (
     desired_record_sets,
+    possible_record_sets,
     read_record_sets,
     state_object,
-    zone_of_load_balancer,
 )
+from pergola.providers.aws.resources.alias_targets import ALIAS_ZONES, CLOUDFRONT, alias_zone
 from pergola.providers.aws.resources.hosted_zones import HostedZone, zone_for
 from pergola.providers.aws.resources.record_sets import (
     Alias,
     Placed,
     RecordSet,
     delete_record_sets,
+    is_ours,
     normal_name,
     plan_record_sets,
     record_set,
@@ -30,6 +34,7 @@ NAME = "api.example.org"
 A = record_set(NAME, "A", 120, ["192.0.2.1"])
 CNAME = record_set(NAME, "CNAME", 120, ["lb.example.com"])
 TXT = record_set(NAME, "TXT", 120, ["hello"])
+ALIAS = record_set(NAME, "A", alias=Alias("Z1", "lb.elb.example.com"))
 
 
 def dns_record(**spec: object) -> JsonObject:
@@ -56,10 +61,64 @@ def actions(changes: list[JsonObject]) -> list[tuple[str, str]]:
         ("web-1.elb.xx-west-1.amazonaws.com", ""),
         ("web-1.elb.eu-west-1.amazonaws.com.example.org", ""),
         ("ec2-192-0-2-1.eu-west-1.compute.amazonaws.com", ""),
+        ("a1.awsglobalaccelerator.com", "Z2BJ6XQ5FK7U4H"),
+        ("d1.cloudfront.net", CLOUDFRONT),
+        ("d1.notcloudfront.net", ""),
+        ("vpce-1-a.vpce-svc-2.eu-west-1.vpce.amazonaws.com", "Z38GZ743OKFT7T"),
+        ("d-1.execute-api.eu-west-1.amazonaws.com", "ZLY8HYME6SFDD"),
+        ("web-1.elb.us-gov-west-1.amazonaws.com", ""),
+        ("web-1.us-gov-east-1.elb.amazonaws.com", ""),
+        ("web-1.elb.cn-north-1.amazonaws.com", ""),
+        ("web-1.elb.eu-west-1.amazonaws.com.cn", ""),
     ],
 )
-def test_load_balancers_are_recognized_by_their_host_names(host: str, zone: str) -> None:
-    assert zone_of_load_balancer(host) == zone
+def test_alias_targets_are_recognized_by_their_host_names(host: str, zone: str) -> None:
+    assert alias_zone(host) == zone
+
+
+@given(
+    st.sampled_from(sorted(ALIAS_ZONES)),
+    st.sampled_from(["", "ipv4", "ipv6", "dual-stack"]),
+    st.sampled_from(["CNAME", "A", "AAAA"]),
+)
+def test_a_record_of_the_same_host_in_another_form_is_taken_over(
+    suffix: str, stack: str, form: str
+) -> None:
+    """Implementations and their versions differ in the hosts that get alias records."""
+    host = f"web-1.{suffix}"
+    obj = dns_record(recordType="CNAME", values=[host])
+    obj["metadata"]["annotations"] = {marks.IP_STACK: stack}
+    alias = None if form == "CNAME" else Alias("ZOTHER", host)
+    live = record_set(NAME, form, 0 if alias else 60, [] if alias else [host], alias=alias)
+    desired, possible = desired_record_sets(obj), possible_record_sets(obj)
+
+    changes = plan_record_sets([live], desired, possible)
+
+    types = {each.type for each in desired}
+    left = {form, *(each for action, each in actions(changes) if action == "UPSERT")}
+    assert left - {each for action, each in actions(changes) if action == "DELETE"} == types
+    assert is_ours(live, possible)
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        record_set(NAME, "CNAME", 60, ["other.elb.eu-west-1.amazonaws.com"]),
+        record_set(NAME, "A", alias=Alias("Z1", "other.elb.eu-west-1.amazonaws.com")),
+        record_set(NAME, "A", 60, ["192.0.2.1"]),
+    ],
+)
+def test_a_record_to_another_host_is_not_ours(live: RecordSet) -> None:
+    obj = dns_record(recordType="CNAME", values=["web-1.elb.eu-west-1.amazonaws.com"])
+
+    assert not is_ours(live, possible_record_sets(obj))
+
+
+def test_the_health_of_a_distribution_is_not_evaluated() -> None:
+    """Route 53 refuses an alias that evaluates it."""
+    [found] = desired_record_sets(dns_record(recordType="CNAME", values=["d1.cloudfront.net"]))
+
+    assert not found.evaluates_health
 
 
 @pytest.mark.parametrize(
@@ -225,6 +284,31 @@ async def test_an_alias_is_deleted_with_the_health_evaluation_that_it_has(
 
     assert left == []
     assert route53.records == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "live", "is_named"),
+    [
+        (CNAME, ALIAS, True),
+        (ALIAS, CNAME, True),
+        (ALIAS, ALIAS._replace(type="AAAA", alias=Alias("Z1", "other.example.com")), True),
+        (A, CNAME, True),
+        (A, A._replace(values=("192.0.2.9",)), True),
+        (A, ALIAS._replace(type="AAAA"), False),
+        (A, TXT, False),
+        (TXT, A, False),
+    ],
+)
+async def test_a_deletion_names_the_records_that_stay_in_place_of_ours(
+    ours: RecordSet, live: RecordSet, *, is_named: bool
+) -> None:
+    change = plan_record_sets([], [live], [])[0]
+    route53 = OneAlias(change["ResourceRecordSet"])
+
+    left = await delete_record_sets(cast("AwsClient", route53), "Z2", NAME, [ours])
+
+    assert left == ([live] if is_named else [])
+    assert len(route53.records) == 1
 
 
 def test_a_changed_health_evaluation_is_corrected() -> None:

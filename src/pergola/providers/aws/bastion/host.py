@@ -133,7 +133,7 @@ async def _run(aws: AwsClient, site: Site, machine: Machine, group: str, token: 
         MinCount=1,
         MaxCount=1,
         ClientToken=token,
-        UserData=site.user_data.decode(errors="replace"),
+        UserData=site.user_data,  # as bytes: it may be compressed
         # Tags in the metadata cannot have keys with slashes, such as that of the cluster's tag.
         MetadataOptions={"HttpTokens": "required", "InstanceMetadataTags": "disabled"},
         NetworkInterfaces=[interface],

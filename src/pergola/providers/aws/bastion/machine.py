@@ -28,40 +28,43 @@ def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
     """Return the machine for bastions: the profile's choice, else the smallest with an image.
 
     Raises:
-        ExtensionError: the profile has no machine type or no image for it in this region.
+        ExtensionError: the profile has no machine type, or none of them has an image in this
+            region.
     """
     spec = map_at(cloud_profile or {}, "spec")
-    machine = _machine_type(spec)
-    known = definitions(spec)
-    architecture = str(machine.get("architecture") or AMD64)
-    capabilities = machine_capabilities(machine, architecture, known)
+    known, images = definitions(spec), _images(spec)
     config = read_leniently(CloudProfileConfig, spec.get("providerConfig"), CLOUD_PROFILE_CONFIG)
-    for image, version in _images(spec):
-        found = flavor(config, image, version, region, capabilities, known)
-        if found is not None and found.ami:
-            return Machine(str(machine["name"]), found.ami)
-    architectures = " or ".join(capabilities[ARCHITECTURE])
+    architectures: dict[str, None] = {}
+    for machine in _machine_types(spec):
+        architecture = str(machine.get("architecture") or AMD64)
+        capabilities = machine_capabilities(machine, architecture, known)
+        architectures |= dict.fromkeys(capabilities[ARCHITECTURE])
+        for image, version in images:
+            found = flavor(config, image, version, region, capabilities, known)
+            if found is not None and found.ami:
+                return Machine(str(machine["name"]), found.ami)
     raise configuration_problem(
-        f"the CloudProfile has no image for {architectures} machines in {region} that a bastion "
-        "could run: add one to spec.providerConfig.machineImages, or name another one in "
+        f"the CloudProfile has no image for {' or '.join(architectures)} machines in {region} that "
+        "a bastion could run: add one to spec.providerConfig.machineImages, or name another one in "
         "spec.bastion.machineImage"
     )
 
 
-def _machine_type(spec: JsonObject) -> JsonObject:
+def _machine_types(spec: JsonObject) -> list[JsonObject]:
+    """Return the machine types for a bastion, the best first: the named one, else by size."""
     named = map_at(spec, "bastion", "machineType").get("name")
     types = maps_at(spec, "machineTypes")
     if named:
         for machine in types:
             if machine.get("name") == named:
-                return machine
+                return [machine]
         raise configuration_problem(
             f'spec.bastion.machineType: the CloudProfile has no machine type "{named}"'
         )
     usable = [machine for machine in types if machine.get("usable") is not False]
     if not usable:
         raise configuration_problem("the CloudProfile has no machine type for a bastion: add one")
-    return min(usable, key=_size)
+    return sorted(usable, key=_size)
 
 
 def _size(machine: JsonObject) -> tuple[float, float, float, str]:
@@ -72,7 +75,7 @@ def _size(machine: JsonObject) -> tuple[float, float, float, str]:
 
 
 def _images(spec: JsonObject) -> list[tuple[str, str]]:
-    """Yield images and versions, the best first: those named, else the newest of each image."""
+    """Return images and versions, the best first: those named, else the newest of each image."""
     desired = map_at(spec, "bastion", "machineImage")
     name, version = desired.get("name"), desired.get("version")
     found: list[tuple[str, str]] = []

@@ -30,6 +30,8 @@ from pergola.providers.aws.state import read_state
 
 PERIOD: Final = 600.0
 """Seconds between two evaluations, unless a reconciliation happens in between."""
+_KEPT_PERIODS: Final = 3
+"""The periods after which a verdict is forgotten: its Infrastructure was not checked any more."""
 Access = Callable[[CheckContext, JsonObject], AbstractAsyncContextManager[AwsClient]]
 """Opens a client with the credentials of an Infrastructure."""
 Evaluate = Callable[[CheckContext, JsonObject], Awaitable[ConditionUpdate]]
@@ -87,7 +89,7 @@ class _Remembered:
                 said = await self._observe(context, obj)
             except CloudError as error:
                 return verdict(ConditionUpdate("Unknown", CHECK_FAILED, str(error)))
-            known = self._results[uid_of(obj)] = _Result(context.now, operation, said)
+            known = self._remember(uid_of(obj), context.now, _Result(context.now, operation, said))
         return verdict(known.said)
 
     def _on_record(self, now: datetime, obj: JsonObject, operation: JsonObject) -> _Result | None:
@@ -98,7 +100,13 @@ class _Remembered:
         age = timedelta(seconds=_phase(uid_of(obj)) * self._period)
         status: Literal["True", "False"] = "True" if found["status"] == TRUE else "False"
         said = ConditionUpdate(status, str(found.get("reason")), str(found.get("message")))
-        result = self._results[uid_of(obj)] = _Result(now - age, operation, said)
+        return self._remember(uid_of(obj), now, _Result(now - age, operation, said))
+
+    def _remember(self, uid: str, now: datetime, result: _Result) -> _Result:
+        """Keep a verdict, and forget those of Infrastructures that are gone."""
+        oldest = now - timedelta(seconds=_KEPT_PERIODS * self._period)
+        self._results = {key: each for key, each in self._results.items() if each.at > oldest}
+        self._results[uid] = result
         return result
 
     def _is_good(self, known: _Result, now: datetime, operation: JsonObject) -> bool:

@@ -11,6 +11,7 @@ from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import configuration_problem
 
 CNAME: Final = "CNAME"
+ADDRESSES: Final = ("A", "AAAA")
 _SERVICE: Final = "route53"
 _DELETE: Final = "DELETE"
 _UPSERT: Final = "UPSERT"
@@ -20,7 +21,7 @@ _PAGE: Final = "100"
 
 
 class Alias(NamedTuple):
-    """The target of an alias record: a load balancer, and its hosted zone."""
+    """The target of an alias record, such as a load balancer, and its hosted zone."""
 
     zone: str
     name: str
@@ -48,8 +49,15 @@ class RecordSet(NamedTuple):
     evaluates_health: bool = True
 
     def leads_like(self, other: "RecordSet") -> bool:
-        """Return whether both lead to the same; time to live and health checks are irrelevant."""
-        return self._replace(ttl=other.ttl, evaluates_health=other.evaluates_health) == other
+        """Return whether both lead to the same.
+
+        Time to live and health checks are irrelevant, and a host determines its hosted zone.
+        """
+        alias = self.alias
+        if alias and other.alias:
+            alias = alias._replace(zone=other.alias.zone)
+        same = self._replace(ttl=other.ttl, evaluates_health=other.evaluates_health, alias=alias)
+        return same == other
 
     def __str__(self) -> str:
         to = self.alias.name if self.alias else ", ".join(self.values)
@@ -154,7 +162,7 @@ async def delete_record_sets(
     """Delete the record sets of a name that are still as we created them.
 
     Returns:
-        Those of the same types that other clients changed or created, which are kept.
+        Those that other clients changed or created instead of ours, which are kept.
 
     Raises:
         CloudError: AWS refused.
@@ -165,8 +173,19 @@ async def delete_record_sets(
         await apply_changes(aws, zone, [_change(_DELETE, each) for each in to_delete])
     except NotFound:  # the zone was deleted, with everything in it
         return []
-    types = {each.type for each in ours}
+    types = _claimed(ours)
     return [each for each in live if each.type in types and each not in to_delete]
+
+
+def _claimed(ours: Collection[RecordSet]) -> set[str]:
+    """Return the types that a name has only if other clients replaced ours.
+
+    A CNAME record excludes addresses, and aliases stand for one.
+    """
+    types = {each.type for each in ours}
+    if any(each.alias or each.type == CNAME for each in ours):
+        return {*types, CNAME, *ADDRESSES}
+    return {*types, CNAME} if types & {*ADDRESSES} else types
 
 
 def is_ours(live: RecordSet, ours: Collection[RecordSet]) -> bool:

@@ -62,30 +62,41 @@ def _decide(work: Work) -> Decision:
 
 
 async def _reserve(work: Work) -> None:
-    subnet = next(iter(worker_subnets(work)), "")
-    desired = _range_in(work, subnet)
-    present = await _reservations(work, subnet)
-    if not any(each["Cidr"] == desired for each in present):
-        await once_visible(
-            work,
-            "CreateSubnetCidrReservation",
-            SubnetId=subnet,
-            Cidr=desired,
-            ReservationType="explicit",
-            TagSpecifications=tags.specification("subnet-cidr-reservation", work.desired.tags()),
-        )
+    """Record the range that is reserved in any worker subnet, or reserve it in the first one.
+
+    The state may be lost after a subnet was added whose id precedes that of the subnet with the
+    reservation; another range would be a second one for Services that already have addresses.
+    """
+    ranges = _ranges(work)
+    for subnet, desired in ranges.items():
+        present = [parse_network(each["Cidr"]) for each in await _reservations(work, subnet)]
+        if parse_network(desired) in present:
+            work.state.created(keys.SERVICE_CIDR, desired)
+            return
+    subnet, desired = next(iter(ranges.items()))
+    await once_visible(
+        work,
+        "CreateSubnetCidrReservation",
+        SubnetId=subnet,
+        Cidr=desired,
+        ReservationType="explicit",
+        TagSpecifications=tags.specification("subnet-cidr-reservation", work.desired.tags()),
+    )
     work.state.created(keys.SERVICE_CIDR, desired)
 
 
-def _range_in(work: Work, subnet: str) -> str:
-    block = ipv6_range_of(work.snapshot.subnets.get(subnet, {}))
-    if block is None:
+def _ranges(work: Work) -> dict[str, str]:
+    """Return the range of Services in each worker subnet that has an IPv6 range."""
+    subnets = worker_subnets(work)
+    blocks = {name: ipv6_range_of(work.snapshot.subnets.get(name, {})) for name in subnets}
+    ranges = {name: part(block, _BITS, _PLACE) for name, block in blocks.items() if block}
+    if not ranges:
         raise ExtensionError(
-            f"worker subnet {subnet} has no IPv6 range, which a cluster with IPv6 needs; "
-            "associate one",
+            f"no worker subnet ({', '.join(subnets)}) has an IPv6 range, which a cluster with "
+            "IPv6 needs; associate one",
             Code.CONFIGURATION_PROBLEM,
         )
-    return part(block, _BITS, _PLACE)
+    return ranges
 
 
 async def _reservations(work: Work, subnet: str) -> list[JsonObject]:

@@ -168,6 +168,7 @@ async def _create_target(work: Work, desired: _Target) -> JsonObject:
             FileSystemId=desired.file_system,
             SubnetId=desired.subnet,
             SecurityGroups=[desired.group],
+            IpAddressType=_address_type(work.desired),
         )
     except (AlreadyExists, DependencyProblem):
         found = await _targets(work, FileSystemId=desired.file_system)
@@ -175,6 +176,13 @@ async def _create_target(work: Work, desired: _Target) -> JsonObject:
             if target.get("SubnetId") == desired.subnet:
                 return target
         raise
+
+
+def _address_type(desired: Desired) -> str:
+    """Return the IP families of a mount target's addresses; AWS never changes them."""
+    if not desired.ipv6:
+        return "IPV4_ONLY"
+    return "DUAL_STACK" if desired.ipv4 else "IPV6_ONLY"
 
 
 async def _target(work: Work, name: str, state: str) -> JsonObject | None:
