@@ -36,7 +36,7 @@ from pergola.api.objects import (
     without_empty,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.resource_manager.origin import Origin, parse_origin
+from pergola.resource_manager.origin import parse_origin
 
 _CREATED: Final = "2025-12-01T00:00:00Z"
 _DELETED: Final = st.sampled_from(
@@ -327,9 +327,12 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 
 
 def _is_foreign(live: JsonObject, cluster_id: str) -> bool:
-    """Return whether an object belongs to another ManagedResource."""
+    """Return whether an object belongs to a ManagedResource of another cluster.
+
+    No other one exists in this cluster, and one that is gone owns nothing.
+    """
     origin = parse_origin(annotations_of(live).get(marks.ORIGIN, ""))
-    return origin not in (None, Origin(cluster_id, *RESOURCE))
+    return origin is not None and origin.cluster_id != cluster_id
 
 
 def _meaning(answer: JsonObject) -> JsonObject:

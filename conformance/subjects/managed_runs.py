@@ -49,6 +49,9 @@ class _Target:
         kind = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
         return [hpa for n in namespaces for hpa in await self.client.list(kind, n)]
 
+    def deleted(self, _: Key) -> None:
+        pass
+
     async def answers(self) -> bool:
         return True
 

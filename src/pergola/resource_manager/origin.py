@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from pergola.api.objects import Key
+
 
 class Origin(NamedTuple):
     """A ManagedResource, and the id of its cluster (empty for none)."""
@@ -9,6 +11,15 @@ class Origin(NamedTuple):
     cluster_id: str
     namespace: str
     name: str
+
+    @property
+    def key(self) -> Key:
+        """The namespace and name of the ManagedResource."""
+        return Key(self.namespace, self.name)
+
+    def beside(self, resource: Key) -> "Origin":
+        """Return the origin of another ManagedResource in the same cluster."""
+        return self._replace(namespace=resource.namespace, name=resource.name)
 
     def __str__(self) -> str:
         prefix = f"{self.cluster_id}:" if self.cluster_id else ""

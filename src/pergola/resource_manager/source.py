@@ -6,10 +6,10 @@ changes.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
 from pergola.api import marks
@@ -40,6 +40,8 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.process.sharding.ring import Assignment, Share
 
 T = TypeVar("T")
+
+_NONE: Final = frozenset[Key]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Source:
             client, SECRET, self._keep_secret, namespaces=namespaces, metadata_only=True
         )
         self._readers: dict[Key, set[Key]] = {}
-        self._desired: Counter[str] = Counter()
+        self._desired: dict[str, set[Key]] = {}
         self._changing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         self._same_content: dict[Key, str] = {}
         self.unit = Unit("source", caches=(*self.resources, *self.secrets))
@@ -154,9 +156,19 @@ class Source:
         cache = self.secrets.reaching(namespace)
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
-    def desired_secrets(self, namespace: str) -> int:
-        """Return the number of Secrets in a namespace that ManagedResources name."""
-        return self._desired[namespace]
+    def desired_secrets(self, namespace: str) -> AbstractSet[Key]:
+        """Return the Secrets of a namespace that ManagedResources name."""
+        return self._desired.get(namespace, _NONE)
+
+    def is_desired_here(self, secret: Key) -> bool:
+        """Return whether a ManagedResource names a Secret that this instance reads."""
+        seen = map(self.resource, self.readers(secret))
+        return any(each is not None and self._reads(each) for each in seen)
+
+    def _reads(self, seen: SeenResource) -> bool:
+        is_active = not seen.ignored and not seen.deleting
+        is_here = seen.assignment is Assignment.HERE
+        return is_active and is_here and self.responsibility.is_responsible(seen.resource_class)
 
     def readers(self, secret: Key) -> Collection[Key]:
         """Return the ManagedResources that name a Secret."""
@@ -205,11 +217,12 @@ class Source:
             readers.discard(change.key)
             if not readers:
                 del self._readers[Key(namespace, name)]
-                self._desired[namespace] -= 1
+                self._desired[namespace].discard(Key(namespace, name))
         for name in new - old:
-            if Key(namespace, name) not in self._readers:
-                self._desired[namespace] += 1
+            self._desired.setdefault(namespace, set()).add(Key(namespace, name))
             self._readers.setdefault(Key(namespace, name), set()).add(change.key)
+        if not self._desired.get(namespace, True):
+            del self._desired[namespace]
 
 
 def keep_resource(obj: JsonObject) -> SeenResource:

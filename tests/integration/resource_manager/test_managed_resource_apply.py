@@ -253,29 +253,49 @@ async def test_all_failures_are_reported_and_created_objects_are_recorded(world:
     await world.until_gone(CONFIG_MAP, world.key("good"))
 
 
-async def test_replicas_belong_to_the_autoscaler(world: World) -> None:
-    autoscaler = {
+def autoscaler(namespace: str) -> JsonObject:
+    """Return an autoscaler of the Deployment."""
+    return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web", "namespace": world.namespace},
+        "metadata": {"name": "web", "namespace": namespace},
         "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "minReplicas": 1,
             "maxReplicas": 5,
         },
     }
+
+
+async def test_replicas_belong_to_the_autoscaler(world: World) -> None:
+    scaling = autoscaler(world.namespace)
     await world.start()
-    await world.create("demo", deployment(world.namespace, replicas=1), autoscaler)
+    await world.create("demo", deployment(world.namespace, replicas=1), scaling)
     await world.applied("demo")
     await world.settled()
     await world.client.patch(DEPLOYMENT, world.key("web"), {"spec": {"replicas": 3}})
     await world.put_secret(
-        "demo", deployment(world.namespace, replicas=2, minReadySeconds=1), autoscaler
+        "demo", deployment(world.namespace, replicas=2, minReadySeconds=1), scaling
     )
     live = await world.until_object(
         DEPLOYMENT, world.key("web"), lambda o: o["spec"].get("minReadySeconds") == 1
     )
     assert live["spec"]["replicas"] == 3
+
+
+async def test_replicas_follow_the_manifest_as_soon_as_the_autoscaler_is_gone(
+    world: World,
+) -> None:
+    scaling = await world.client.create(autoscaler(world.namespace))
+    await world.start(sync_period=3600.0)
+    await world.create("demo", deployment(world.namespace, replicas=1))
+    await world.applied("demo")
+    await world.client.patch(DEPLOYMENT, world.key("web"), {"spec": {"replicas": 3}})
+    await world.settled()
+    live = await world.client.get(DEPLOYMENT, world.key("web"))
+    assert live["spec"]["replicas"] == 3
+    await world.client.delete(GroupVersionKind.of(scaling), world.key("web"), uid=uid_of(scaling))
+    await world.until_object(DEPLOYMENT, world.key("web"), lambda o: o["spec"]["replicas"] == 1)
 
 
 async def test_only_always_update_sends_unchanged_objects(

@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,8 @@ async def test_a_handover_keeps_objects_that_another_resource_adopted(world: Wor
     await world.create("demo", world.config_map("greeting"))
     await world.applied("demo")
     await world.stop()
+    of_another: dict[str, Any] = {"class": "other"}
+    await world.create_resource("other", [], **of_another)
     adopted = {marks.ORIGIN: f"{world.namespace}/other"}
     await world.client.patch(
         CONFIG_MAP, world.key("greeting"), {"metadata": {"annotations": adopted}}

@@ -16,6 +16,7 @@ TCP: Final = "TCP"
 _EXPRESSION: Final = ("key", "operator", "values")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _LAST_PORT: Final = 65535
+_MOST_DIGITS: Final = 19
 _LONGEST_PORT_NAME: Final = 15
 _LONGEST_ALIAS: Final = 63
 _PORT_NAME: Final = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
@@ -125,7 +126,9 @@ def merged(ports: Iterable[PolicyPort]) -> tuple[PolicyPort, ...]:
 def port_of(value: object) -> int | str | None:
     """Return a port as a number if possible, even if it is quoted; None if it is not a port."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value)
+        digits = value.lstrip("0") or "0"
+        # Python refuses to parse thousands of digits, which no port has.
+        return int(digits) if len(digits) <= _MOST_DIGITS else value
     if isinstance(value, str | int) and not isinstance(value, bool):
         return value
     return None

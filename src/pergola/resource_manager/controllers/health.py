@@ -32,6 +32,8 @@ from pergola.runtime.metrics import Metrics
 NAME: Final = "health"
 SETTLE_SECONDS: Final = 3.0
 LOST_SECONDS: Final = 0.1
+UNWATCHED_SECONDS: Final = 5.0
+"""Seconds between two checks of pods that no watch covers."""
 _LONGEST_PERIOD: Final = 180.0
 
 
@@ -124,6 +126,7 @@ class Health:
             return DONE
         completion = self._completions.of(key, seen.uid)
         if completion is None and seen.applied not in ("True", "Unknown"):
+            self._lost.pop(key, None)  # it would be outdated at the next check
             return Again(self._sync_period)
         stored = seen.unpack()
         resource = completion.recorded(stored, self._clock.now()) if completion else stored
@@ -140,7 +143,10 @@ class Health:
         if wait > 0:
             return Again(wait)
         await self._reports.write(stored, resource, verdict, completion)
-        return Again(LOST_SECONDS if lost else self._sync_period)
+        if lost:
+            return Again(LOST_SECONDS)
+        unwatched = verdict.waits_for_unwatched
+        return Again(min(UNWATCHED_SECONDS, self._sync_period) if unwatched else self._sync_period)
 
     def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:
         """Remember a deleted object, to report it even if it exists again at the next check."""

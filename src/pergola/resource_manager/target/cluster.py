@@ -20,7 +20,7 @@ from pergola.kube.errors import (
     UnknownKind,
     is_outage,
 )
-from pergola.resource_manager.target.autoscalers import Autoscalers
+from pergola.resource_manager.target.autoscalers import HPA, Autoscalers
 from pergola.resource_manager.target.describers import Describers
 from pergola.resource_manager.target.observed import Observed, TargetChange, keeper
 from pergola.resource_manager.target.pods import Pods
@@ -174,9 +174,12 @@ class Target:
 
     def observe(self, obj: JsonObject) -> None:
         """Store the result of a write, so that the next read sees the write."""
+        gvk = GroupVersionKind.of(obj)
+        if gvk.group_kind == HPA.group_kind:
+            self.autoscalers.observe(obj)
         if not self._watches.is_ours(labels_of(obj)):
             return
-        for cache in self._of(GroupVersionKind.of(obj)):
+        for cache in self._of(gvk):
             if cache.namespace in (None, namespace_of(obj)):
                 cache.observe(obj)
 

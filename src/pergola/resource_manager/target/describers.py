@@ -22,13 +22,28 @@ class Describers:
         """Return the ManagedResources that describe an object."""
         return self._by_object.get(object_key, ())
 
+    def knows(self, resource: Key) -> bool:
+        """Return whether a ManagedResource has run, so that what it describes is known."""
+        return resource in self._objects
+
+    def described(self, resource: Key) -> frozenset[str]:
+        """Return the objects that a ManagedResource describes, as far as it is known."""
+        return self._objects.get(resource, frozenset())
+
     def set(self, resource: Key, object_keys: Iterable[str]) -> None:
-        """Record which objects a ManagedResource describes; none once it is gone."""
-        before, now = self._objects.pop(resource, frozenset()), frozenset(object_keys)
-        if now:
-            self._objects[resource] = now
-        if before == now:
-            return
+        """Record which objects a ManagedResource describes."""
+        now = frozenset(object_keys)
+        before = self._objects.get(resource, frozenset())
+        self._objects[resource] = now
+        if before != now:
+            self._change(resource, before, now)
+
+    def drop(self, resource: Key) -> None:
+        """Record that a ManagedResource describes nothing, because it is gone, going or ignored."""
+        if before := self._objects.pop(resource, None):
+            self._change(resource, before, frozenset())
+
+    def _change(self, resource: Key, before: frozenset[str], now: frozenset[str]) -> None:
         others: set[Key] = set()
         for object_key in before ^ now:
             rest = [key for key in self.of(object_key) if key != resource]

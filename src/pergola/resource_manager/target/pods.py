@@ -45,17 +45,26 @@ class Pods:
         from the server, as are all pods while the first lists are missing.
         """
         namespace = namespace_of(workload)
-        template = map_at(workload, "spec", "template")
-        is_watched = self._watches.is_ours(labels_of(template)) and self._watches.reach(namespace)
-        if not is_watched or not await self._start().listed():
-            selector = format_selector(map_at(workload, "spec", "selector"))
-            return await self._watches.client.list(POD, namespace, labels=selector)
+        if not self.are_watched(workload) or not await self._start().listed():
+            return await self.listed(workload)
         return [
             seen.pod
             for cache in self._start().caches
             for key, seen in cache.items()
             if key.namespace == namespace
         ]
+
+    def are_watched(self, workload: JsonObject) -> bool:
+        """Return whether the pods that a workload creates now are watched; older may not be."""
+        template = map_at(workload, "spec", "template")
+        return self._watches.is_ours(labels_of(template)) and self._watches.reach(
+            namespace_of(workload)
+        )
+
+    async def listed(self, workload: JsonObject) -> list[JsonObject]:
+        """Return the pods of a workload from the server, by its selector."""
+        selector = format_selector(map_at(workload, "spec", "selector"))
+        return await self._watches.client.list(POD, namespace_of(workload), labels=selector)
 
     def _start(self) -> Watched[PodSeen]:
         if self._watched is None:

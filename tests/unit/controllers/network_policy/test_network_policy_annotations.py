@@ -165,6 +165,7 @@ def test_a_port_without_a_target_is_its_own_target(port: JsonObject) -> None:
         (ALIAS, '[{"protocol": "TCP"}]', "[0].port: is missing"),
         (ALIAS, '[{"port": 0}]', "[0].port: must be a number from 1 to 65535"),
         (ALIAS, '[{"port": "65536"}]', "[0].port: must be a number from 1 to 65535"),
+        (ALIAS, f'[{{"port": "{"1" * 5000}"}}]', "[0].port: must be a number from 1 to 65535"),
         (ALIAS, '[{"port": true}]', "[0].port: must be a number from 1 to 65535"),
         (ALIAS, '[{"port": "A"}]', "[0].port: must be a number from 1 to 65535"),
         (ALIAS, '[{"port": "a-name-of-16-chr"}]', "[0].port: must be a number from 1 to 65535"),

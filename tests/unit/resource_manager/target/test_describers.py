@@ -50,6 +50,15 @@ def test_nothing_is_left_of_managed_resources_that_are_gone(describers: Describe
     for resource in (ONE, TWO):
         describers.set(resource, ["x"])
     for resource in (ONE, TWO):
-        describers.set(resource, [])
+        describers.drop(resource)
     assert describers.of("x") == ()
     assert vars(describers)["_by_object"] == vars(describers)["_objects"] == {}
+
+
+def test_one_that_describes_nothing_is_known_until_it_is_gone(describers: Describers) -> None:
+    assert not describers.knows(ONE)
+    describers.set(ONE, [])
+    assert describers.knows(ONE)
+    assert describers.described(ONE) == frozenset()
+    describers.drop(ONE)
+    assert not describers.knows(ONE)

@@ -77,8 +77,7 @@ def _tuned(rules: Mapping[str, SeenRule], services: Mapping[Key, SeenService]) -
         for port in service.ports:
             ports.setdefault(port.number, port)  # TCP and UDP may share a number
         patches = [
-            _cluster_patch(host, port, rule.by_port.get(port.number, rule.policy))
-            for port in ports.values()
+            _cluster_patch(host, port, rule.policy_of(port.number)) for port in ports.values()
         ]
         yield _Tuned(rule.service, _both(rule.export_to, service.export_to), patches)
 

@@ -26,6 +26,8 @@ MANAGED_BY: Final = "resources.gardener.cloud/managed-by"
 MANAGED_BY_VALUE: Final = "istio-cluster-configuration"
 _ROLE: Final = "gardener.cloud/role"
 _ROLE_INGRESS: Final = "istio-ingress"
+_GRPC_WEB: Final = "grpc-web"
+_HTTP2: Final = ("http2", "grpc", _GRPC_WEB, "kubernetes.io/h2c")
 _EXPOSURE_CLASS: Final = "handler.exposureclass.gardener.cloud/name"
 
 
@@ -38,12 +40,20 @@ class HttpPolicy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenRule:
-    """A DestinationRule; `service` is None unless its host is a whole Service."""
+    """A DestinationRule; `service` is None unless its host is a whole Service.
+
+    Attributes:
+        by_port: the policies of ports that have an own one, by number.
+    """
 
     service: Key | None
     export_to: frozenset[str]
     policy: HttpPolicy
     by_port: dict[int, HttpPolicy]
+
+    def policy_of(self, port: int) -> HttpPolicy:
+        """Return the policy of a port: its own, or that of the whole Service."""
+        return self.by_port.get(port, self.policy)
 
 
 class Port(NamedTuple):
@@ -87,11 +97,7 @@ def keep_rule(rule: JsonObject) -> SeenRule:
         service=service_of(spec.get("host"), namespace) if whole else None,
         export_to=_exported(spec.get("exportTo"), namespace),
         policy=_http_policy(policy),
-        by_port={
-            number: _http_policy(entry)
-            for entry in maps_at(policy, "portLevelSettings")
-            if isinstance(number := map_at(entry, "port").get("number"), int)
-        },
+        by_port=_policies_of_ports(policy),
     )
 
 
@@ -144,11 +150,29 @@ def service_of(host: object, namespace: str) -> Key | None:
 
 
 def _exported(names: object, namespace: str) -> frozenset[str]:
-    """Parse a list of namespaces: `*` means all, `.` its own; an empty list and `~` mean none."""
+    """Parse a list of namespaces: `.` means its own.
+
+    The first `*` or `~` in the list decides: all namespaces, or none. An empty list means none.
+    """
     if not isinstance(names, Sequence) or isinstance(names, str):
         return frozenset()
-    texts = (name for name in names if isinstance(name, str) and name not in ("", "~"))
+    for name in names:
+        if name == "~":
+            return frozenset()
+        if name == "*":
+            return frozenset("*")
+    texts = (name for name in names if isinstance(name, str) and name)
     return frozenset(namespace if name == "." else name for name in texts)
+
+
+def _policies_of_ports(policy: JsonObject) -> dict[int, HttpPolicy]:
+    """Return the first policy for each port that requests a protocol."""
+    found: dict[int, HttpPolicy] = {}
+    for entry in maps_at(policy, "portLevelSettings"):
+        number, of_port = map_at(entry, "port").get("number"), _http_policy(entry)
+        if isinstance(number, int) and any(of_port):
+            found.setdefault(number, of_port)
+    return found
 
 
 def _http_policy(policy: JsonObject) -> HttpPolicy:
@@ -162,8 +186,7 @@ def _http_policy(policy: JsonObject) -> HttpPolicy:
 def _is_http2(port: JsonObject) -> bool:
     """Return whether a port uses HTTP/2, by `appProtocol` or the first word of its name."""
     protocol = port.get("appProtocol")
-    if protocol:
-        return protocol in ("http2", "grpc", "grpc-web", "kubernetes.io/h2c")
-    name = str(port.get("name") or "")
-    word = "grpc-web" if name.startswith("grpc-web") else name.partition("-")[0]
-    return word in ("http2", "grpc", "grpc-web")
+    if protocol is None:
+        name = str(port.get("name") or "")
+        protocol = _GRPC_WEB if name.lower().startswith(_GRPC_WEB) else name.partition("-")[0]
+    return str(protocol).lower() in _HTTP2

@@ -6,7 +6,7 @@ that would change nothing is not sent.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,8 +47,10 @@ from pergola.resource_manager.controllers.managed_resource.recreate import (
     ApplyRefused,
     delete_to_recreate,
 )
+from pergola.resource_manager.controllers.managed_resource.references import object_key
 from pergola.resource_manager.controllers.managed_resource.services import kept_address
 from pergola.resource_manager.controllers.managed_resource.settled import Settled
+from pergola.resource_manager.origin import Origin
 from pergola.resource_manager.target import Target
 from pergola.runtime.logging import get_logger
 from pergola.runtime.task_group import TaskGroup
@@ -138,7 +140,7 @@ class Applier:
                     outcome.fatal |= await self._is_fatal(error)
 
         for wave in waves(objects):
-            ready = [p for p in wave if always or not self.settled.includes(p)]
+            ready = [p for p in wave if always or not self.settled.includes(p, options)]
             ready = [p for p in ready if not depends_on(p, failed)]
             if not ready:
                 continue
@@ -156,11 +158,30 @@ class Applier:
             return not await self._target.answers()
         return isinstance(error, Unauthorized)
 
-    def need(self, resource: Key, objects: Iterable[Planned]) -> None:
-        """Record which objects a ManagedResource describes; see `Target.need`."""
-        objects = list(objects)
-        self._target.need(resource, {planned.gvk for planned in objects})
-        self._target.describers.set(resource, (planned.object_key for planned in objects))
+    def need(
+        self, owner: Origin, objects: Sequence[Planned], kept: Iterable[JsonObject] = ()
+    ) -> None:
+        """Record which objects a ManagedResource describes; see `Target.need`.
+
+        Args:
+            kept: references of further objects, which manifests that cannot be read may describe.
+        """
+        describers, keys = self._target.describers, {planned.object_key for planned in objects}
+        keys.update(map(object_key, kept))
+        self._leave(owner, describers.described(owner.key) - keys)
+        self._target.need(owner.key, {planned.gvk for planned in objects})
+        describers.set(owner.key, keys)
+
+    def leave(self, owner: Origin) -> None:
+        """Record that a ManagedResource describes nothing, because it is gone, going or ignored."""
+        self._leave(owner, self._target.describers.described(owner.key))
+        self._target.need(owner.key, ())
+        self._target.describers.drop(owner.key)
+
+    def _leave(self, owner: Origin, object_keys: Collection[str]) -> None:
+        self.settled.leave(str(owner), object_keys)
+        for key in object_keys:
+            self._kept.pop(key, None)
 
     def shared(self, resource: Key, objects: Iterable[Planned]) -> list[str]:
         """Return remarks about the objects that other ManagedResources describe as well."""
@@ -190,8 +211,8 @@ class Applier:
         if live is None:
             if await self._is_held_back(planned, this):
                 return
-            has_drifted = self.settled.was_reached(planned)
-            live = await self._create(planned, for_creation(manifest, this.options))
+            has_drifted = self.settled.was_reached(planned, this.options)
+            live = await self._create(planned, manifest, this)
             if live is None and has_drifted:
                 self._fights.repaired(planned.object_key)
         if live is not None:
@@ -231,14 +252,16 @@ class Applier:
                 return kept
         return await self._target.live(planned.gvk, planned.key)
 
-    async def _create(self, planned: Planned, obj: JsonObject) -> JsonObject | None:
+    async def _create(
+        self, planned: Planned, manifest: JsonObject, this: _Pass
+    ) -> JsonObject | None:
         """Create the object; return None, or the live object if it exists after all.
 
         The watch covers only labelled objects, and an existing object can make the creation fail
         for reasons other than its name, such as a quota.
         """
         try:
-            created = await self._target.client.create(obj)
+            created = await self._target.client.create(for_creation(manifest, this.options))
         except ApiError as error:
             live = await self._target.live(planned.gvk, planned.key)
             if live is None:
@@ -246,7 +269,7 @@ class Applier:
             log.debug("object exists", object=planned.object_key, error=str(error))
             return live
         self._kept.pop(planned.object_key, None)
-        self.settled.remember(planned, created)
+        self.settled.remember(planned, this.options, created)
         log.info("object created", object=planned.object_key)
         return None
 
@@ -275,7 +298,7 @@ class Applier:
                 return
             found: JsonObject | None = None
             try:
-                await self._write(planned, live, merged)
+                await self._write(planned, live, merged, this)
             except Conflict:
                 if attempt + 1 == _CONFLICTS:
                     raise
@@ -287,7 +310,7 @@ class Applier:
             else:
                 return
             if found is None:
-                await self._create(planned, for_creation(manifest, this.options))
+                await self._create(planned, manifest, this)
                 return
             live = found
 
@@ -308,14 +331,16 @@ class Applier:
         """Return whether the object is already right, or its repair is held back."""
         if this.always:
             return False
-        if not needs_update(live, merged):
-            self.settled.remember(planned, live)
+        # An object that matched may differ by what its API server adds: defaults of a custom kind.
+        is_known = self.settled.includes_live(planned, this.options, live)
+        if is_known or not needs_update(live, merged):
+            self.settled.remember(planned, this.options, live)
             return True
         return await self._is_held_back(planned, this)
 
     async def _is_held_back(self, planned: Planned, this: _Pass) -> bool:
         """Return whether an object drifted that was repaired too often recently."""
-        if this.always or not self.settled.was_reached(planned):
+        if this.always or not self.settled.was_reached(planned, this.options):
             return False
         delay = self._fights.delay(planned.object_key)
         if delay <= 0:
@@ -333,12 +358,16 @@ class Applier:
         opponent, since = opponent_in(live, owner), self._fights.since(planned.object_key)
         return fight_remark(describe(planned.reference), opponent, since, planned.manifest())
 
-    async def _write(self, planned: Planned, live: JsonObject, merged: JsonObject) -> None:
-        has_drifted = self.settled.was_reached(planned)
+    async def _write(
+        self, planned: Planned, live: JsonObject, merged: JsonObject, this: _Pass
+    ) -> None:
+        """Update the object; count a repair if that reverted what another client did."""
+        has_drifted = not this.always and self.settled.was_reached(planned, this.options)
         updated = await self._target.client.update(merged)
-        self.settled.remember(planned, updated)
-        if resource_version_of(updated) != resource_version_of(live):
-            log.info("object updated", object=planned.object_key)
+        self.settled.remember(planned, this.options, updated)
+        if resource_version_of(updated) == resource_version_of(live):
+            return
+        log.info("object updated", object=planned.object_key)
         if has_drifted:
             self._fights.repaired(planned.object_key)
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, maps_at
 from pergola.resource_manager.controllers.managed_resource.circles import needed_objects
+from pergola.resource_manager.controllers.managed_resource.others import Others
 from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
 from pergola.resource_manager.controllers.managed_resource.prune import (
     Pending,
@@ -40,6 +41,7 @@ class Deletion:
     ) -> None:
         self._mine = source.responsibility
         self._source = source.client
+        self._others = Others(source, pruner.target.describers)
         self._writes = writes
         self._pruner = pruner
         self._settled = settled
@@ -80,7 +82,9 @@ class Deletion:
             self._events.warning(Regarding.of(resource), "ObjectKept", remark)
         references = [r for r in references if object_key(r) not in needed]
         claims = bool(map_at(resource, "spec").get("deletePersistentVolumeClaims"))
-        pending = await self._pruner.delete(references, owner, claims=claims)
+        pending = await self._pruner.delete(
+            references, owner, claims=claims, spare=self._others.sparing(owner)
+        )
         if pending:
             message = pending_message(pending)
             await self._writes.write_conditions(resource, lambda c: c.deletion_pending(message))

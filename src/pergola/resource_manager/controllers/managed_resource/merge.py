@@ -28,7 +28,7 @@ from pergola.resource_manager.controllers.managed_resource.keep import (
 from pergola.resource_manager.controllers.managed_resource.labels import inject_labels
 from pergola.resource_manager.controllers.managed_resource.references import is_recorded
 
-__all__ = ["MergeError", "MergeOptions", "Scaled", "for_creation", "merge"]
+__all__ = ["MergeError", "MergeOptions", "Scaled", "for_creation", "is_scaled", "merge"]
 
 Scaled = frozenset[tuple[str, str, str, str]]
 """Group, kind, namespace and name of the objects that HorizontalPodAutoscalers scale."""
@@ -54,6 +54,9 @@ _OF_SERVER: Final = frozenset(
 class MergeOptions:
     """Options of a ManagedResource that apply to all its objects.
 
+    `Settled` must notice if any of them changes: the fingerprint of an object contains labels and
+    flags; origin and `scaled` are compared.
+
     Attributes:
         origin: the value of the origin annotation.
         labels: to inject, with the `managed-by` label.
@@ -64,6 +67,11 @@ class MergeOptions:
     force_labels: bool = False
     force_annotations: bool = False
     scaled: Scaled = field(default_factory=frozenset)
+
+
+def is_scaled(gvk: GroupVersionKind, key: Key, options: MergeOptions) -> bool:
+    """Return whether a HorizontalPodAutoscaler owns the replicas of an object."""
+    return (gvk.group, gvk.kind, key.namespace, key.name) in options.scaled
 
 
 def for_creation(manifest: JsonObject, options: MergeOptions) -> JsonObject:
@@ -158,9 +166,9 @@ def _keeping(manifest: JsonObject, options: MergeOptions) -> Keeping:
     """Return the fields that the manifest (not the live object) requests to keep (spec 10 §1.1)."""
     annotations = annotations_of(manifest)
     gvk, key = GroupVersionKind.of(manifest), Key.of(manifest)
-    is_scaled = (gvk.group, gvk.kind, key.namespace, key.name) in options.scaled
     return Keeping(
-        replicas=is_scaled or annotations.get(marks.PRESERVE_REPLICAS) == _EXACTLY_TRUE,
+        replicas=is_scaled(gvk, key, options)
+        or annotations.get(marks.PRESERVE_REPLICAS) == _EXACTLY_TRUE,
         resources=annotations.get(marks.PRESERVE_RESOURCES) == _EXACTLY_TRUE,
         injected=options.labels,
     )

@@ -93,6 +93,7 @@ class Planner:
     def forget(self, key: Key) -> None:
         """Drop the cached state of a ManagedResource."""
         self._plans.drop(key)
+        self._secrets.forget(key.namespace)
 
     def injected(self, resource: JsonObject) -> dict[str, str]:
         """Return the labels to inject into all objects; the configured one wins."""

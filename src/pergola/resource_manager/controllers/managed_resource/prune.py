@@ -1,7 +1,7 @@
 """Deletion of objects that left the manifests, and release of those of others (spec 10 §4.6, §4.7).
 
-Objects that we did not create are never deleted: an object whose origin names another
-ManagedResource stays, and every delete request contains the uid of the object that was read.
+An object that another ManagedResource has as well stays (see `others`), and every delete request
+contains the uid of the object that was read.
 """
 
 import asyncio
@@ -41,13 +41,16 @@ from pergola.kube.errors import (
 from pergola.kube.selectors import format_selector, is_empty
 from pergola.resource_manager.controllers.managed_resource.conditions import errors_message
 from pergola.resource_manager.controllers.managed_resource.errors import error_text
+from pergola.resource_manager.controllers.managed_resource.others import Spare
 from pergola.resource_manager.controllers.managed_resource.references import (
+    object_key,
     reference_key,
     reference_kind,
 )
 from pergola.resource_manager.controllers.managed_resource.warnings import service_warnings
 from pergola.resource_manager.origin import Origin, parse_origin
 from pergola.resource_manager.target import Target
+from pergola.resource_manager.target.autoscalers import HPA
 from pergola.runtime.clock import Clock
 from pergola.runtime.logging import get_logger
 from pergola.runtime.task_group import gathered
@@ -101,22 +104,21 @@ class Pruner:
         owner: Origin,
         *,
         claims: bool,
+        spare: Spare,
     ) -> list[Pending]:
         """Delete the objects, all at once and in no order; return those that still exist.
-
-        An object is kept if its origin names another ManagedResource, or one of the same name in
-        another cluster (spec 10 B19).
 
         Args:
             references: as in the status of a ManagedResource.
             owner: the ManagedResource that the objects come from.
             claims: also delete the volume claims of StatefulSets.
+            spare: which objects stay because of other ManagedResources (spec 10 B19).
         """
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(reference: JsonObject) -> Pending | None:
             async with limit:
-                return await self._delete(reference, owner, claims=claims)
+                return await self._delete(reference, owner, claims=claims, spare=spare)
 
         outcomes = await gathered(one(reference) for reference in references)
         return [pending for pending in outcomes if pending is not None]
@@ -127,13 +129,16 @@ class Pruner:
         return [problem for problem in outcomes if problem]
 
     async def _delete(
-        self, reference: JsonObject, owner: Origin, *, claims: bool
+        self, reference: JsonObject, owner: Origin, *, claims: bool, spare: Spare
     ) -> Pending | None:
         gvk, key = reference_kind(reference), reference_key(reference)
         try:
             live = await self.target.client.get(gvk, key)
-            if why_kept(live, owner, collects_garbage=self.collects_garbage):
-                log.info("object kept", object=describe(reference), origin=_origin(live))
+            kept = _why_kept_itself(live, collects_garbage=self.collects_garbage)
+            if not kept and (other := await spare(object_key(reference), live)):
+                kept = _belongs_to(other)
+            if kept:
+                log.info("object kept", object=describe(reference), reason=kept)
                 return None
             if claims and gvk.group_kind in _STATEFUL_SETS:
                 await self._delete_claims(live)
@@ -147,6 +152,8 @@ class Pruner:
             return Pending(reference, text, is_outage=is_outage(error))
         if gone:
             log.info("object deleted", object=describe(reference), managed_resource=str(owner))
+            if gvk.group_kind == HPA.group_kind:
+                self.target.autoscalers.deleted(key)
             return None
         return Pending(reference, await self._why(gvk, key))
 
@@ -250,19 +257,29 @@ class Pruner:
 def why_kept(live: JsonObject, owner: Origin, *, collects_garbage: bool) -> str:
     """Return why an object stays after its ManagedResource drops it; empty if it does not.
 
+    This is what the object says itself; the ManagedResource in its origin may have left it since.
+
     Args:
         collects_garbage: as for `Pruner`.
     """
+    if kept := _why_kept_itself(live, collects_garbage=collects_garbage):
+        return kept
+    origin = parse_origin(_origin(live))
+    return _belongs_to(origin) if origin is not None and origin != owner else ""
+
+
+def _why_kept_itself(live: JsonObject, *, collects_garbage: bool) -> str:
     if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
         return f"annotation {marks.KEEP_OBJECT} is set"
     kind = GroupVersionKind.of(live).group_kind
     labelled = marks.is_truthy(labels_of(live).get(marks.GARBAGE_COLLECTABLE))
     if collects_garbage and kind in _COLLECTED and labelled:
         return "the garbage collector deletes it once no object refers to it"
-    origin = parse_origin(_origin(live))
-    if origin is not None and origin != owner:
-        return f"it belongs to ManagedResource {origin}"
     return ""
+
+
+def _belongs_to(origin: Origin) -> str:
+    return f"it belongs to ManagedResource {origin}"
 
 
 def describe(reference: JsonObject) -> str:

@@ -107,7 +107,7 @@ class ManagedResources:
             listed = maps_at(resource, "status", "resources")
             self._applier.settled.distrust(map(object_key, listed))
         if seen.ignored and not seen.deleting:
-            self._applier.need(key, ())
+            self._applier.leave(self._owner(key))
             await self._writes.write_conditions(resource, Conditions.ignored)
             return DONE
         if seen.deleting or mine.must_clean_up(seen.resource_class, seen.finalizers):
@@ -117,8 +117,9 @@ class ManagedResources:
         return await self._apply(resource, seen)
 
     async def _delete(self, resource: JsonObject) -> Outcome:
-        self._applier.need(Key.of(resource), ())
-        outcome = await self._deletion.delete(resource, self._owner(resource))
+        owner = self._owner(Key.of(resource))
+        self._applier.leave(owner)
+        outcome = await self._deletion.delete(resource, owner)
         if outcome == DONE:
             self._forget(Key.of(resource))
         return outcome
@@ -128,17 +129,18 @@ class ManagedResources:
     async def _apply(self, resource: JsonObject, seen: SeenResource) -> Outcome:
         if self._source.responsibility.finalizer not in seen.finalizers:
             resource = await self._writes.add_finalizer(resource)
-        owner = self._owner(resource)
+        owner = self._owner(Key.of(resource))
         plan = await self._plan(resource)
         work = Work.of(resource, plan, self._writes.unrecorded(Key.of(resource)))
         resource = await self._writes.announce(resource, plan, work)
+        # Before anything is deleted: of two that drop an object at once, the last one deletes it.
+        self._applier.need(owner, work.desired, work.recorded if plan.errors else ())
         left = await self._delete_obsolete(resource, work, owner)
         if not all(pending.is_outage for pending in left):
             return Again(RETRY_SECONDS)
         if problems := await self._pruner.release(work.released, owner):
             text = errors_message(problems)
             raise await self._writes.write_failure(resource, Reason.RELEASE_FAILED, text)
-        self._applier.need(Key.of(resource), work.desired)
         needed = await needed_objects(
             resource,
             ((planned.gvk, planned.key) for planned in work.desired),
@@ -196,15 +198,16 @@ class ManagedResources:
         Args:
             unreadable: errors of documents, to report beside those of objects.
         """
-        always = self._is_update_due(Key.of(resource))
-        if not always and all(self._applier.settled.includes(p) for p in work.desired):
-            return None
         try:
             options = await self._options(resource, work, owner)
         except (KubeError, ScaleTargetError) as error:
             raise await self._writes.write_failure(
                 resource, Reason.APPLY_FAILED, str(error)
             ) from error
+        always = self._is_update_due(Key.of(resource))
+        settled = self._applier.settled
+        if not always and all(settled.includes(planned, options) for planned in work.desired):
+            return None
         outcome = await self._applier.apply(work.desired, options, always=always)
         for remark in outcome.fights:
             self._events.warning(Regarding.of(resource), "RepairHeldBack", remark)
@@ -241,12 +244,11 @@ class ManagedResources:
         now = asyncio.get_running_loop().time()
         return last is None or now - last >= self._settings.sync_period * 0.9
 
-    def _owner(self, resource: JsonObject) -> Origin:
-        key = Key.of(resource)
+    def _owner(self, key: Key) -> Origin:
         return Origin(self._cluster_id, key.namespace, key.name)
 
     def _forget(self, key: Key) -> None:
-        self._applier.need(key, ())
+        self._applier.leave(self._owner(key))
         self._writes.forget(key)
         self._completions.drop(key)
         self._planner.forget(key)

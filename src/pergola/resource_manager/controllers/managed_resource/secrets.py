@@ -1,5 +1,6 @@
 """Reading ManagedResources' Secrets: individually, or by a list if many are needed."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -8,11 +9,12 @@ from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
 from pergola.bundle.content import MOST_BYTES, decode_data
 from pergola.kube.errors import KubeError
-from pergola.resource_manager.controllers.managed_resource.secret_list import SecretList
+from pergola.resource_manager.controllers.managed_resource.secret_list import SecretList, Space
 from pergola.resource_manager.source import Source
 
 _MANY: Final = 20
 _SHARE: Final = 0.2
+_IDLE_SECONDS: Final = 60.0
 
 
 class ReadSecret(NamedTuple):
@@ -44,11 +46,18 @@ def referenced_secrets(resource: JsonObject) -> list[str]:
 
 
 class SecretReader:
-    """Reads Secrets of the source cluster."""
+    """Reads Secrets of the source cluster.
+
+    A namespace is listed if many of its Secrets are needed that were never read. A list whose
+    Secrets nobody takes for a while ends, and with it the memory that they occupy.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._lists: dict[str, SecretList] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._space = Space()
+        self._read: dict[str, set[Key]] = {}
 
     async def read_all(self, namespace: str, names: Iterable[str]) -> dict[str, ReadSecret]:
         """Read several Secrets of a namespace, each once.
@@ -73,13 +82,36 @@ class SecretReader:
             UnreadableSecret: it does not exist, or cannot be read.
         """
         version, data = await self._listed(key) or await self._get(key)
+        self._remember(key)
         return ReadSecret(version, decode_data(data))
 
+    def _remember(self, key: Key) -> None:
+        desired = self._source.desired_secrets(key.namespace)
+        if key in desired:
+            read = self._read.setdefault(key.namespace, set())
+            read.add(key)
+            if len(read) > len(desired):
+                read &= desired
+
+    def forget(self, namespace: str) -> None:
+        """Forget a namespace if no ManagedResource names a Secret there any more."""
+        if not self._source.desired_secrets(namespace):
+            self._read.pop(namespace, None)
+            self._end(namespace)
+
     async def _listed(self, key: Key) -> tuple[str, JsonObject] | None:
-        if key.namespace not in self._lists and self._is_worth_a_list(key.namespace):
-            self._lists[key.namespace] = SecretList(self._source, key.namespace)
-        listed = self._lists.get(key.namespace)
-        found = await listed.take(key) if listed is not None else None
+        namespace = key.namespace
+        if not self._needs(key):
+            return None
+        if namespace not in self._lists and self._is_worth_a_list(namespace):
+            client = self._source.client
+            self._lists[namespace] = SecretList(client, namespace, self._needs, self._space)
+        listed = self._lists.get(namespace)
+        if listed is None:
+            return None
+        if not listed.has_ended:
+            self._keep_for_a_while(namespace)
+        found = await listed.take(key)
         seen = self._source.secret(key)
         if found is None or seen is None:
             return None
@@ -97,5 +129,26 @@ class SecretReader:
         return version, map_at(secret, "data")
 
     def _is_worth_a_list(self, namespace: str) -> bool:
-        desired = self._source.desired_secrets(namespace)
-        return desired >= _MANY and desired >= _SHARE * self._source.secret_count(namespace)
+        unread = self._source.desired_secrets(namespace) - self._read.get(namespace, set())
+        if len(unread) < _MANY:
+            return False
+        needed = sum(map(self._source.is_desired_here, unread))
+        return needed >= _MANY and needed >= _SHARE * self._source.secret_count(namespace)
+
+    def _needs(self, secret: Key) -> bool:
+        """Return whether a Secret was never read, but will be."""
+        was_read = secret in self._read.get(secret.namespace, ())
+        return not was_read and self._source.is_desired_here(secret)
+
+    def _keep_for_a_while(self, namespace: str) -> None:
+        if timer := self._timers.pop(namespace, None):
+            timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[namespace] = loop.call_later(_IDLE_SECONDS, self._end, namespace)
+
+    def _end(self, namespace: str) -> None:
+        if timer := self._timers.pop(namespace, None):
+            timer.cancel()
+        listed = self._lists.pop(namespace, None)
+        if listed is not None:
+            listed.end()

@@ -1,14 +1,21 @@
 """Triggers of the ManagedResource controller (spec 10 §4.1), as pure functions.
 
-A ManagedResource is reconciled after a change to itself, to a Secret that it names, or to an object
-that it manages. The periodic run is a safety net.
+A ManagedResource is reconciled after a change to itself, to a Secret that it names, to an object
+that it manages, or to an autoscaler of such an object. The periodic run is a safety net.
 """
 
 from collections.abc import Callable, Iterator
 
 from pergola.api import marks
-from pergola.api.objects import GroupVersionKind, Key
-from pergola.resource_manager.controllers.managed_resource.references import object_key_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.resource_manager.controllers.managed_resource.references import (
+    Equivalences,
+    object_key_of,
+)
+from pergola.resource_manager.controllers.managed_resource.scaled import (
+    ScaleTargetError,
+    scaled_objects,
+)
 from pergola.resource_manager.origin import parse_origin
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
@@ -76,6 +83,18 @@ def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
 def describers(event: TargetChange, target: Target) -> Iterator[Key]:
     """Yield the ManagedResources that describe a changed object, even if another applied it."""
     yield from target.describers.of(object_key_of(event.gvk, event.change.key))
+
+
+def scaling(change: Change[JsonObject], target: Target) -> Iterator[Key]:
+    """Yield the ManagedResources that describe what a changed autoscaler scales, or did before."""
+    autoscalers = [each for each in (change.old, change.new) if each is not None]
+    try:
+        scaled = scaled_objects(autoscalers, Equivalences.of({}))
+    except ScaleTargetError:
+        return  # a run reports it
+    for group, kind, namespace, name in scaled:
+        key = object_key_of(GroupVersionKind(group, "", kind), Key(namespace, name))
+        yield from target.describers.of(key)
 
 
 def drifted(

@@ -18,6 +18,7 @@ from pergola.resource_manager.controllers.managed_resource.triggers import (
     drifted,
     owners,
     resource_triggers,
+    scaling,
     secret_triggers,
 )
 from pergola.resource_manager.controllers.secret import SecretRelease
@@ -80,6 +81,7 @@ def managed_resource_unit(
             Watch(source.resources, when=lambda change: resource_triggers(change, mine)),
             Watch(source.resources, when=arrived),
             Watch(target.describers.contended, to=lambda key: (key,)),
+            Watch(target.autoscalers.changes, to=lambda change: scaling(change, target)),
             Watch(source.secrets, to=lambda change: secret_triggers(change, source)),
             Watch(
                 target.objects,

@@ -14,6 +14,7 @@ NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 _KEEPING_AWAY: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
 _INT64: Final = 2**63
+_MOST_DIGITS: Final = 19
 
 # The DaemonSet controller adds these tolerations to every pod.
 _DAEMON_TOLERATIONS: Final = tuple(
@@ -163,5 +164,8 @@ def _integer(text: str) -> int | None:
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdigit()):
         return None
-    number = int(text)
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None  # Python refuses to parse thousands of digits
+    number = int(f"-{digits}" if text.startswith("-") else digits)
     return number if -_INT64 <= number < _INT64 else None

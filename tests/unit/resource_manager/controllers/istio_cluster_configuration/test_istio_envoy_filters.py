@@ -143,7 +143,11 @@ def test_each_port_has_its_cluster() -> None:
         ({"appProtocol": "grpc"}, True),
         ({"appProtocol": "grpc-web"}, True),
         ({"appProtocol": "kubernetes.io/h2c"}, True),
+        ({"appProtocol": "GRPC"}, True),
         ({"appProtocol": "http"}, False),
+        ({"appProtocol": "", "name": "http2"}, False),
+        ({"name": "HTTP2-api"}, True),
+        ({"name": "gRPC-Web1"}, True),
         ({"appProtocol": "http", "name": "http2"}, False),
         ({"name": "http2"}, True),
         ({"name": "http2-api"}, True),
@@ -181,9 +185,20 @@ def test_port_settings_override_general_settings() -> None:
     assert protocol({"port": 2}, policy) == "use_downstream_protocol_config"
 
 
-def test_settings_of_a_port_inherit_nothing() -> None:
-    policy = {**http(useClientProtocol=True), "portLevelSettings": [{"port": {"number": 1}}]}
-    assert protocol({"port": 1}, policy) == ""
+@pytest.mark.parametrize(
+    "of_port", [{}, {"tls": {"mode": "SIMPLE"}}, http(), http(h2UpgradePolicy="DO_NOT_UPGRADE")]
+)
+def test_a_port_without_its_own_protocol_has_the_general_one(of_port: JsonObject) -> None:
+    settings = [{"port": {"number": 1}, **of_port}]
+    policy = {**http(useClientProtocol=True), "portLevelSettings": settings}
+    assert protocol({"port": 1}, policy) == "use_downstream_protocol_config"
+
+
+def test_the_first_settings_of_a_port_that_name_a_protocol_count() -> None:
+    port = {"port": {"number": 1}}
+    settings = [port, {**port, **http(h2UpgradePolicy="UPGRADE")}]
+    settings.append({**port, **http(useClientProtocol=True)})
+    assert protocol({"port": 1}, {"portLevelSettings": settings}) == "explicit_http_config"
 
 
 @pytest.mark.parametrize(
@@ -236,6 +251,10 @@ def test_rules_without_effect_get_no_filter(obj: JsonObject) -> None:
         (["."], "*", ""),
         (["*"], ".", ""),
         (["~"], "*", ""),
+        (["ingress-a", "~"], "*", ""),
+        (["~", "*"], "*", ""),
+        (["*", "~"], "*", "ab"),
+        (["*"], "ingress-a,~", ""),
         (["*"], "~", ""),
         (["*"], "", ""),
         ([], "*", ""),

@@ -10,6 +10,7 @@ from pergola.resource_manager.controllers.managed_resource.secret_list import (
     FIRST_PAGE,
     LARGEST_PAGE,
     SecretList,
+    Space,
 )
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import Source
@@ -57,7 +58,7 @@ def listing(server: Server, named: int) -> SecretList:
                 "spec": {"secretRefs": [{"name": key(number).name}]},
             }
         )
-    return SecretList(source, NAMESPACE)
+    return SecretList(source.client, NAMESPACE, source.is_desired_here, Space())
 
 
 def key(number: int) -> Key:
