@@ -248,6 +248,24 @@ async def test_only_the_filter_of_a_source_deleted_during_an_outage_is_deleted(
     await istio.get(ENVOY_FILTER, foreign)
 
 
+async def test_the_filter_of_a_source_that_is_being_deleted_is_left_to_its_owner(
+    istio: Client, recorder: RecordingClient, gateways: str
+) -> None:
+    source = f"source-{secrets.token_hex(4)}"
+    await put_namespace(istio, source, {})
+    await put_service(istio, source)
+    await put_rule(istio, source)
+    where = key(gateways, source)
+    async with running(working := unit(recorder)):
+        await until(istio, ENVOY_FILTER, where, lambda _: True)
+        assert not await istio.delete(NAMESPACE, Key("", source))
+        await settled(working, istio)
+        recorder.taken()
+        await istio.delete(ENVOY_FILTER, where)  # as the garbage collector does
+        await settled(working, istio)
+        assert recorder.taken() == []
+
+
 @pytest.mark.parametrize(
     "edit",
     [

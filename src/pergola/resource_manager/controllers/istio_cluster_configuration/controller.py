@@ -75,12 +75,11 @@ class IstioClusterConfiguration:
         present = watches.filters_of(namespace)
         if not (rules or present) or watches.rules.served is False:
             return DONE  # while the kind is not served, the desired state is unknown
-        desired = envoy_filters(
-            namespace,
-            rules,
-            watches.services_of(rules),
-            watches.namespaces_for(namespace),
-        )
+        namespaces = watches.namespaces_for(namespace)
+        source = namespaces.get(namespace)
+        if source is not None and source.is_ending:
+            return DONE  # it owns the EnvoyFilters, so the garbage collector deletes them
+        desired = envoy_filters(namespace, rules, watches.services_of(rules), namespaces)
         problems = [await self._put(w, present.get(name)) for name, w in desired.items()]
         for name, seen in present.items():
             if name not in desired:

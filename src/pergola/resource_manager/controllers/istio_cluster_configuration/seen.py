@@ -73,10 +73,16 @@ class SeenService:
 
 @dataclass(frozen=True, slots=True)
 class SeenNamespace:
-    """A Namespace; `is_ingress` is true while gateways run there and objects can be created."""
+    """A Namespace.
+
+    Attributes:
+        is_ingress: whether gateways run there, and objects can be created.
+        is_ending: whether it is being deleted.
+    """
 
     uid: str
     is_ingress: bool
+    is_ending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,7 @@ def keep_namespace(namespace: JsonObject) -> SeenNamespace:
     labels = labels_of(namespace)
     ingress = labels.get(_ROLE) == _ROLE_INGRESS or _EXPOSURE_CLASS in labels
     going = deletion_timestamp_of(namespace) is not None
-    return SeenNamespace(uid_of(namespace), ingress and not going)
+    return SeenNamespace(uid_of(namespace), ingress and not going, going)
 
 
 def keep_filter(envoy_filter: JsonObject) -> SeenFilter:

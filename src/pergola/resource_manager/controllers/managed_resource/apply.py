@@ -41,6 +41,7 @@ from pergola.resource_manager.controllers.managed_resource.opponents import (
     opponent_in,
 )
 from pergola.resource_manager.controllers.managed_resource.order import depends_on, waves
+from pergola.resource_manager.controllers.managed_resource.owners import check_owners
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 from pergola.resource_manager.controllers.managed_resource.prune import describe
 from pergola.resource_manager.controllers.managed_resource.recreate import (
@@ -212,6 +213,8 @@ class Applier:
             if await self._is_held_back(planned, this):
                 return
             has_drifted = self.settled.was_reached(planned, this.options)
+            if has_drifted:
+                await check_owners(self._target.client, manifest)
             live = await self._create(planned, manifest, this)
             if live is None and has_drifted:
                 self._fights.repaired(planned.object_key)
