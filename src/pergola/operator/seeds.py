@@ -36,13 +36,16 @@ class SeedWatch:
 
     async def _watch(self, client: Client) -> None:
         self._caches = caches = _Caches.of(client)
-        async with TaskGroup() as group:
-            for cache in caches:
-                cache.subscribe(lambda _: self._compare())
-                group.create_task(cache.run())
-            for cache in caches:
-                await cache.synced()
-            self._compare()
+        try:
+            async with TaskGroup() as group:
+                for cache in caches:
+                    cache.subscribe(lambda _: self._compare())
+                    group.create_task(cache.run())
+                for cache in caches:
+                    await cache.synced()
+                self._compare()
+        finally:
+            self._caches = None  # they say nothing about another virtual cluster
 
     def _compare(self) -> None:
         if self._caches is None or not all(cache.is_synced for cache in self._caches):

@@ -62,13 +62,6 @@ class Parts(NamedTuple):
     registration: RegistrationPart
 
 
-class AllValues(NamedTuple):
-    """The values of an Extension's charts, without expressions."""
-
-    runtime: Resolved
-    admission: Resolved
-
-
 class ExtensionReconciler:
     """Installs Extensions, and removes them.
 
@@ -136,26 +129,21 @@ class ExtensionReconciler:
         return DONE
 
     async def _install(self, extension: JsonObject, garden: GardenFacts) -> Outcome:
-        values = await self._values(extension)
-        await self._runtime(extension, values)
+        await self._runtime(extension)
         if not garden.is_reconciled:
             raise NotYet(GARDEN_UNFINISHED_TEXT, _GARDEN_SECONDS)
-        await _all(
-            self._admission(extension, garden, values.admission), self._registration(extension)
-        )
+        await _all(self._admission(extension, garden), self._registration(extension))
         await self._set(extension, TRUE, _RECONCILED, "Extension has been reconciled successfully")
         return DONE
 
     async def _delete(self, extension: JsonObject) -> Outcome:
         name = name_of(extension)
-        is_required = is_true(extension, REQUIRED_RUNTIME)
-        values = await self._values(extension) if is_required else None
         await _all(
             self._deleted(extension, self._parts.registration.delete(name)),
             self._deleted(extension, self._parts.admission.delete(name)),
-            self._runtime(extension, values),
+            self._runtime(extension),
         )
-        if is_required:
+        if is_true(extension, REQUIRED_RUNTIME):
             text = "Extension is still required in runtime cluster"
             await self._set(extension, TRUE, _STILL_REQUIRED, text)
             return DONE
@@ -166,34 +154,24 @@ class ExtensionReconciler:
                 await remove_finalizer(self._client, EXTENSION, live, marks.OPERATOR_FINALIZER)
         return DONE
 
-    async def _values(self, extension: JsonObject) -> AllValues:
-        """Return all values, so that an error in any of them is found before anything changes."""
-        deployment = map_at(extension, "spec", "deployment")
-        runtime, admission = map_at(deployment, "extension"), map_at(deployment, "admission")
-        fields = {
-            "extension.values": map_at(runtime, "values"),
-            "extension.runtimeClusterValues": map_at(runtime, "runtimeClusterValues"),
-            "admission.values": map_at(admission, "values"),
-        }
-        _, for_runtime, for_admission = [
-            await resolve(self._client, extension, values, f"spec.deployment.{field}")
-            for field, values in fields.items()
-        ]
-        return AllValues(for_runtime, for_admission)
+    async def _values(self, extension: JsonObject, chart: str, field: str) -> Resolved:
+        """Return the values of one part, so that a part does not need those of another one."""
+        values = map_at(extension, "spec", "deployment", chart, field)
+        return await resolve(self._client, extension, values, f"spec.deployment.{chart}.{field}")
 
-    async def _runtime(self, extension: JsonObject, values: AllValues | None) -> None:
+    async def _runtime(self, extension: JsonObject) -> None:
         is_required = is_true(extension, REQUIRED_RUNTIME)
-        if not is_required or values is None or not chart_of(extension, *EXTENSION_CHART):
+        if not is_required or not chart_of(extension, *EXTENSION_CHART):
             await self._deleted(extension, self._parts.runtime.delete(name_of(extension)))
             return
-        await self._parts.runtime.apply(extension, values.runtime)
+        values = await self._values(extension, "extension", "runtimeClusterValues")
+        await self._parts.runtime.apply(extension, values)
         text = "Extension applied successfully in runtime cluster"
         self._events.normal(Regarding.of(extension), "Reconciled", text)
 
-    async def _admission(
-        self, extension: JsonObject, garden: GardenFacts, values: Resolved
-    ) -> None:
+    async def _admission(self, extension: JsonObject, garden: GardenFacts) -> None:
         part, name = self._parts.admission, name_of(extension)
+        values = await self._values(extension, "admission", "values")
         if chart_of(extension, *ADMISSION_VIRTUAL_CHART):
             await part.apply_virtual(extension, values, await self._virtual.client())
         else:
@@ -207,6 +185,7 @@ class ExtensionReconciler:
 
     async def _registration(self, extension: JsonObject) -> None:
         if chart_of(extension, *EXTENSION_CHART):
+            await self._values(extension, "extension", "values")  # seeds' operators need them
             await self._parts.registration.apply(extension)
         else:
             await self._deleted(extension, self._parts.registration.delete(name_of(extension)))

@@ -59,7 +59,7 @@ class ChartUpdates(NamedTuple):
 def is_due(gardenlet: JsonObject, reference: str) -> bool:
     """Return whether a Gardenlet should use another chart."""
     is_updated = labels_of(gardenlet).get(marks.AUTO_UPDATE_GARDENLET) == "true"
-    return is_updated and chart_of(gardenlet) != {"ref": reference}
+    return is_updated and chart_of(gardenlet).get("ref") != reference
 
 
 def has_version(garden: JsonObject, version: str) -> bool:

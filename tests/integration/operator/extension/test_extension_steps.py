@@ -151,6 +151,57 @@ async def test_parts_that_are_not_in_the_extension_are_removed(garden: Extension
     assert await client.find(SECRET, ACCESS) is None
 
 
+def of_missing_secret(part: str, field: str) -> JsonObject:
+    """Return an Extension in which the values of one part need a Secret that does not exist."""
+    found = extension(finalizers=[marks.OPERATOR_FINALIZER])
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": "missing"}
+    deployment = found["spec"]["deployment"]
+    deployment["resources"] = [{"name": "creds", "resourceRef": reference}]
+    deployment.setdefault(part, {})[field] = {"p": "{{ .resources.creds.data.password }}"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("part", "field"),
+    [("extension", "values"), ("extension", "runtimeClusterValues"), ("admission", "values")],
+)
+async def test_parts_are_deleted_without_the_values_of_any(
+    garden: ExtensionGarden, part: str, field: str
+) -> None:
+    client = garden.runtime
+    await client.create(of_missing_secret(part, field))
+    await client.create(managed(VIRTUAL))
+    await client.create(managed(REGISTRATION))
+    await client.delete(EXTENSION, NAME)
+
+    assert await reconciler(garden).reconcile(NAME) == DONE
+
+    await until_gone(client, EXTENSION, NAME)
+    for key in (VIRTUAL, REGISTRATION):
+        assert await client.find(MANAGED_RESOURCE, key) is None
+
+
+async def test_a_required_part_without_its_values_does_not_keep_the_other_parts(
+    garden: ExtensionGarden,
+) -> None:
+    client = garden.runtime
+    await client.create(of_missing_secret("extension", "runtimeClusterValues"))
+    required = {"type": "RequiredRuntime", "status": "True", "reason": "x", "message": "x"}
+    times = dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), "2026-01-01T00:00:00Z")
+    status: JsonObject = {"status": {"conditions": [{**required, **times}]}}
+    await client.patch(EXTENSION, NAME, status, subresource="status")
+    await client.create(managed(VIRTUAL))
+    await client.create(managed(REGISTRATION))
+    await client.delete(EXTENSION, NAME)
+
+    with pytest.raises(ReconcileError, match="missing"):
+        await reconciler(garden).reconcile(NAME)
+
+    for key in (VIRTUAL, REGISTRATION):
+        assert await client.find(MANAGED_RESOURCE, key) is None
+    await client.patch(EXTENSION, NAME, {"metadata": {"finalizers": None}})
+
+
 async def test_an_admission_waits_for_the_generic_kubeconfig(
     garden: ExtensionGarden,
 ) -> None:
