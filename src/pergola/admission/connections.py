@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pergola.admission.memory import release_free_memory
+from pergola.runtime.memory import release_free_memory
 
 LARGE: Final = 32 * 1024
 """A body that makes TLS buffers grow."""

@@ -11,8 +11,8 @@ from pergola.admission.accepting import accept
 from pergola.admission.certificates import Certificates
 from pergola.admission.connections import Connections, Limits
 from pergola.admission.http import Connection, Endpoint, Shared
-from pergola.admission.memory import allocate_large_blocks_apart
 from pergola.runtime.logging import get_logger
+from pergola.runtime.memory import allocate_large_blocks_apart
 from pergola.runtime.process.listening import listen
 from pergola.runtime.task_group import TaskGroup
 

@@ -1,17 +1,19 @@
 """The handling of sockets whose connection fails, by a process's event loop."""
 
 import asyncio
+import gc
 import os
 import socket
 import ssl
 import struct
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from pergola.runtime.process.event_loop import EventLoop
+from pergola.runtime.process.event_loop import EventLoop, release_regularly
 from tests.support.admission_site import write_pair
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -50,6 +52,28 @@ async def reset(sock: socket.socket, peer: socket.socket) -> None:
         await asyncio.get_running_loop().create_connection(
             asyncio.Protocol, sock=sock, ssl=ssl.create_default_context(), server_hostname="x"
         )
+
+
+class Cycle:
+    """An object that refers to itself, as closed connections do."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_old_garbage_is_collected_without_new_objects() -> None:
+    async def work() -> None:
+        garbage = Cycle()
+        gone, collected = weakref.ref(garbage), asyncio.Event()
+        weakref.finalize(garbage, collected.set)
+        gc.collect()  # it is old now: only a full collection looks at it
+        del garbage
+        assert gone() is not None
+        release_regularly(asyncio.get_running_loop(), 0.01)
+        async with asyncio.timeout(20):
+            await collected.wait()
+
+    run(work())
 
 
 @pytest.mark.parametrize("fail", [cancelled, reset])

@@ -1,4 +1,4 @@
-"""Returning free memory to the operating system during and after a flood of requests.
+"""Returning free memory to the operating system: regularly, and during and after a flood.
 
 glibc allocates large blocks by mmap, whose memory returns to the system at once, but raises its
 limit to the largest block that was freed: after the first large body, bodies and their decoded
