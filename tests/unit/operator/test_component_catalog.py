@@ -190,3 +190,10 @@ def test_every_task_that_a_component_comes_after_exists() -> None:
     names = {name for name, text in vars(task_names).items() if isinstance(text, str)}
     named = {getattr(task_names, name) for name in names if name.isupper()}
     assert named <= tasks
+
+
+@each_component
+def test_registrations_are_removed_before_what_they_name(component: Component) -> None:
+    names = [key.name for key in component.leftovers.managed]
+    for number, name in enumerate(names):
+        assert name.removesuffix("-runtime") + "-virtual" not in names[number + 1 :]

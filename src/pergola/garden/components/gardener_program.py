@@ -100,10 +100,15 @@ class Program:
         )
 
     def removable(self) -> Removable:
-        """Return the objects to remove with it; the garbage collector deletes the rest."""
+        """Return the objects to remove with it; the garbage collector deletes the rest.
+
+        Its registrations in the virtual cluster come first. If an operator ends in between, they
+        must not outlive the program: requests that need it would fail until they are gone, among
+        them those that tell whether the Garden may be deleted.
+        """
         access = Identity(SECRET, Key(NAMESPACE, access_secret_name(self.name)))
-        managed = tuple(Key(NAMESPACE, name) for name in self._managed_names)
-        return Removable(managed=managed, direct=(access,))
+        runtime, virtual = (Key(NAMESPACE, name) for name in self._managed_names)
+        return Removable(managed=(virtual, runtime), direct=(access,))
 
     @property
     def _managed_names(self) -> tuple[str, str]:
