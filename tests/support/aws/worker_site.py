@@ -1,5 +1,6 @@
 """A Worker on AWS with the real machine-controller-manager, on a seed that is its Shoot, too."""
 
+import asyncio
 import base64
 import gzip
 import os
@@ -306,12 +307,23 @@ class WorkerSite(ExtensionSite):
         return sorted(name_of(each) for each in await self.client.list(kind, self.namespace))
 
     async def uids(self) -> dict[str, str]:
-        """Return the uids of all machine objects by kind and name."""
+        """Return the uids of all machine objects by kind and name, once no machine is surplus.
+
+        machine-controller-manager may create a machine too many, and deletes it a moment later.
+        """
+        async with asyncio.timeout(PATIENCE):
+            while await self._has_surplus():
+                await self.client.get_raw("/version")
         found = {}
         for kind in (MACHINE_DEPLOYMENT, MACHINE_SET, MACHINE, MACHINE_CLASS):
             for each in await self.client.list(kind, self.namespace):
                 found[f"{kind.kind} {name_of(each)}"] = each["metadata"]["uid"]
         return found
+
+    async def _has_surplus(self) -> bool:
+        sets = await self.client.list(MACHINE_SET, self.namespace)
+        desired = sum(int(map_at(each, "spec").get("replicas") or 0) for each in sets)
+        return len(await self.client.list(MACHINE, self.namespace)) > desired
 
 
 def _owner(obj: JsonObject) -> str:
