@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -87,15 +88,7 @@ async def measure(
         watches: of `LAST_KIND` while no resource manager runs.
     """
     await another_watch(client, LAST_KIND, watches, process)
-    quiet_at, quiet_cpu, used, still = time.monotonic(), process.cpu, process.cpu, 0
-    while still < _QUIET_STEPS and time.monotonic() - began < _PATIENCE:
-        await asyncio.sleep(_STEP)
-        process.check()
-        cpu = process.cpu
-        still = still + 1 if cpu - used < _BUSY else 0
-        if not still:
-            quiet_at, quiet_cpu = time.monotonic(), cpu
-        used = cpu
+    quiet_at, quiet_cpu = await until_quiet([process], began + _PATIENCE)
     requests, writes = await counts(client)
     return Restart(
         seconds=quiet_at - began,
@@ -104,3 +97,24 @@ async def measure(
         writes=writes - before[1],
         peak_megabytes=process.peak_megabytes,
     )
+
+
+async def until_quiet(processes: Sequence[Measured], deadline: float) -> tuple[float, float]:
+    """Wait until no process needs CPU.
+
+    Args:
+        deadline: the time on the monotonic clock at which to stop waiting.
+
+    Returns:
+        When that began, and the CPU seconds of all processes until then.
+    """
+    used = [process.cpu for process in processes]
+    quiet, still = (time.monotonic(), sum(used)), 0
+    while still < _QUIET_STEPS and time.monotonic() < deadline:
+        await asyncio.sleep(_STEP)
+        for process in processes:
+            process.check()
+        before, used = used, [process.cpu for process in processes]
+        is_quiet = all(now - then < _BUSY for then, now in zip(before, used, strict=True))
+        still, quiet = (still + 1, quiet) if is_quiet else (0, (time.monotonic(), sum(used)))
+    return quiet

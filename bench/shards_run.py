@@ -22,6 +22,7 @@ import aiohttp
 import orjson
 
 from bench.processes import Process, Program, installed, resource_manager
+from bench.restart import until_quiet
 from bench.tables import Rows
 from bench.watching import PATIENCE, pending
 from bench.writes import NAMESPACE, fill
@@ -41,13 +42,10 @@ _POLL_SECONDS: Final = 1.0
 _REQUESTS: Final = re.compile(
     r'^rest_client_requests_total\{.*method="(\w+)".*\} (\S+)', re.MULTILINE
 )
-_QUIET_CPU: Final = 0.1
-"""The CPU seconds of a second in which a shard still takes over."""
-_QUIET_SECONDS: Final = 5
 
 
 class Counted(NamedTuple):
-    """What a shard has used so far."""
+    """The resources that a shard has used so far."""
 
     reads: int
     writes: int
@@ -56,7 +54,7 @@ class Counted(NamedTuple):
 
 
 class Takeover(NamedTuple):
-    """What it costs when a shard is killed.
+    """The cost of a shard that is killed.
 
     Attributes:
         moved: The ManagedResources that the others take over.
@@ -78,7 +76,7 @@ class Figures:
     Attributes:
         seconds: From the first ManagedResource created until all are applied.
         resources: The ManagedResources of each shard.
-        shards: What each shard used until then, in the same order.
+        shards: The resources that each shard used until then, in the same order.
     """
 
     seconds: float
@@ -230,7 +228,7 @@ async def _killed(
         while await client.list(MANAGED_RESOURCE, NAMESPACE, labels=label):  # noqa: ASYNC110 - a bench may poll
             await asyncio.sleep(_POLL_SECONDS)
     moved = time.monotonic() - began
-    quiet = await _until_quiet(others) - began
+    quiet_at, _ = await until_quiet([shard.process for shard in others], began + PATIENCE)
     after = [await _counted(shard) for shard in others]
     pairs = [*zip(before, after, strict=True)]
     used = Counted(
@@ -239,20 +237,7 @@ async def _killed(
         sum(now.cpu - then.cpu for then, now in pairs),
         0.0,
     )
-    return Takeover(assigned[_name(victim)], moved, quiet, used)
-
-
-async def _until_quiet(shards: Sequence[_Shard]) -> float:
-    """Wait until no shard has work; return when that began."""
-    still, since, used = 0, time.monotonic(), [shard.process.cpu for shard in shards]
-    while still < _QUIET_SECONDS:
-        await asyncio.sleep(1)
-        for shard in shards:
-            shard.process.check()
-        before, used = used, [shard.process.cpu for shard in shards]
-        is_quiet = all(now - then < _QUIET_CPU for then, now in zip(before, used, strict=True))
-        still, since = (still + 1, since) if is_quiet else (0, time.monotonic())
-    return since
+    return Takeover(assigned[_name(victim)], moved, quiet_at - began, used)
 
 
 async def _counted(shard: _Shard) -> Counted:

@@ -1,4 +1,4 @@
-"""What processes do, seen from outside: their watches, and the ManagedResources they reconcile."""
+"""Observing processes from outside: their watches, and the ManagedResources they reconcile."""
 
 import asyncio
 import re

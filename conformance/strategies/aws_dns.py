@@ -89,7 +89,7 @@ def _to_values(of_type: str) -> SearchStrategy[JsonObject]:
 
 
 def _with_text(records: SearchStrategy[list[JsonObject]]) -> SearchStrategy[list[JsonObject]]:
-    """Return records in the order of Route 53, often with one that belongs to somebody else."""
+    """Return records in the order of Route 53, often with one of another owner."""
     lists = st.builds(lambda some, text: [*some, *text], records, st.sampled_from([[], [_TEXT]]))
     return lists.map(lambda some: sorted(some, key=lambda each: str(each["type"])))
 

@@ -107,13 +107,14 @@ async def apply_etcd_secret(
     if namespace is None or deletion_timestamp_of(namespace) is not None:
         return
     credentials = await _credentials(client, obj)
+    added = more(credentials)
     live = await client.find(SECRET, entry.secret)
     if live is None:
         metadata = {"name": entry.secret.name, "namespace": entry.secret.namespace}
         new = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
-        await client.create(_with(new, obj, credentials, more(credentials)))
+        await client.create(_with(new, obj, credentials, added))
         return
-    desired = _with(live, obj, credentials, more(credentials))
+    desired = _with(live, obj, credentials, added)
     if desired != live:
         # Replace it as a whole: keys that the credentials lost must disappear as well.
         await client.update(desired)

@@ -294,14 +294,20 @@ def test_a_logger_never_raises_whatever_its_fields(fields: dict[str, Any]) -> No
     assert json.loads(stream.getvalue())["msg"] == "event"
 
 
+def only_line_on_stderr(code: str) -> str:
+    """Return the only line of output of a program, which must be on stderr."""
+    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert ran.stdout == ""
+    [line] = ran.stderr.splitlines()
+    return line
+
+
 def test_lines_before_the_configuration_stay_out_of_results() -> None:
     code = (
         "from pergola.runtime import get_logger; "
         "log = get_logger('manager'); log.debug('unseen'); log.info('seen', count=2)"
     )
-    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
-    assert ran.stdout == ""
-    [line] = ran.stderr.splitlines()
+    line = only_line_on_stderr(code)
     assert "manager" in line
     assert "seen" in line
     assert "count=2" in line
@@ -323,8 +329,6 @@ def test_the_level_before_the_configuration_is_that_of_the_standard_library() ->
         "from pergola.runtime import get_logger; log = get_logger('manager'); "
         "log.info('unseen'); log.warning('unseen'); log.error('seen')"
     )
-    ran = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
-    assert ran.stdout == ""
-    [line] = ran.stderr.splitlines()
+    line = only_line_on_stderr(code)
     assert "seen" in line
     assert "unseen" not in line

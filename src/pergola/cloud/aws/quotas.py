@@ -197,7 +197,7 @@ class Line:
         return self._bucket.wait(now) + len(self._waiting) / self._bucket.rate
 
     def is_idle(self, since: float) -> bool:
-        """Return whether nobody waits, and there was no request since a time."""
+        """Return whether the queue is empty, and has had no request since a time."""
         return not self._waiting and self._used_at < since
 
     async def turn(self, user: str, until: float) -> None:

@@ -171,21 +171,24 @@ class ExtensionReconciler:
 
     async def _admission(self, extension: JsonObject, garden: GardenFacts) -> None:
         part, name = self._parts.admission, name_of(extension)
-        values = await self._values(extension, "admission", "values")
-        if chart_of(extension, *ADMISSION_VIRTUAL_CHART):
-            await part.apply_virtual(extension, values, await self._virtual.client())
-        else:
+        has_virtual = bool(chart_of(extension, *ADMISSION_VIRTUAL_CHART))
+        has_runtime = bool(chart_of(extension, *ADMISSION_RUNTIME_CHART))
+        if not has_virtual:
             await self._deleted(extension, part.delete_virtual(name))
-        if not chart_of(extension, *ADMISSION_RUNTIME_CHART):
+        if not has_runtime:
             await self._deleted(extension, part.delete_runtime(name))
-        elif garden.generic_kubeconfig:
+        if not (has_virtual or has_runtime):
+            return
+        values = await self._values(extension, "admission", "values")
+        if has_virtual:
+            await part.apply_virtual(extension, values, await self._virtual.client())
+        if has_runtime:
+            if not garden.generic_kubeconfig:
+                raise ExtensionFailed("generic kubeconfig secret name is not set for garden")
             await part.apply_runtime(extension, values, garden.generic_kubeconfig)
-        else:
-            raise ExtensionFailed("generic kubeconfig secret name is not set for garden")
 
     async def _registration(self, extension: JsonObject) -> None:
         if chart_of(extension, *EXTENSION_CHART):
-            await self._values(extension, "extension", "values")  # seeds' operators need them
             await self._parts.registration.apply(extension)
         else:
             await self._deleted(extension, self._parts.registration.delete(name_of(extension)))

@@ -25,7 +25,7 @@ from pergola.operator.extension.names import (
     chart_of,
     registration_resource,
 )
-from pergola.operator.extension.values import referenced
+from pergola.operator.extension.values import resolve
 
 _GARDEN: Final = "garden"
 _CLUSTERS: Final = ("autoEnable", "clusterCompatibility")
@@ -47,13 +47,13 @@ class RegistrationPart:
         """Register the Extension, without waiting for the virtual cluster.
 
         Raises:
-            ExtensionFailed: An object that it names is missing, or lacks its label.
+            ExtensionFailed: An object that it names is missing, or lacks its label or a key.
             KubeError: The API server refused, or did not answer.
         """
         secrets = await self._secrets(extension)
         values = map_at(extension, "spec", "deployment", "extension", "values")
         at = "spec.deployment.extension.values"
-        resources = await referenced(self._client, extension, values, at)
+        resources = (await resolve(self._client, extension, values, at)).objects
         copies = {
             (obj["kind"], name_of(obj)): _copy(extension, obj)
             for obj in (*secrets.values(), *resources.values())

@@ -30,10 +30,12 @@ class Resolved:
 
     Attributes:
         hidden: The texts from Secrets.
+        objects: The objects that the expressions name, by their names in the Extension.
     """
 
     values: JsonObject
     hidden: frozenset[str] = field(repr=False)
+    objects: Mapping[str, JsonObject] = field(default_factory=dict, repr=False)
 
 
 async def resolve(client: Client, extension: JsonObject, values: JsonObject, at: str) -> Resolved:
@@ -47,7 +49,7 @@ async def resolve(client: Client, extension: JsonObject, values: JsonObject, at:
         ExtensionFailed: An object, its label or a key is missing.
         KubeError: The API server refused, or did not answer.
     """
-    objects = await referenced(client, extension, values, at)
+    objects = await _referenced(client, extension, values, at)
     hidden: set[str] = set()
 
     def replace(found: re.Match[str]) -> str:
@@ -59,10 +61,10 @@ async def resolve(client: Client, extension: JsonObject, values: JsonObject, at:
     substituted = _substituted(values, replace)
     if not isinstance(substituted, dict):
         raise AssertionError("a map stays a map")
-    return Resolved(substituted, frozenset(hidden))
+    return Resolved(substituted, frozenset(hidden), objects)
 
 
-async def referenced(
+async def _referenced(
     client: Client, extension: JsonObject, values: JsonObject, at: str
 ) -> Mapping[str, JsonObject]:
     """Return the objects that expressions in values name, by their names in the Extension.

@@ -54,7 +54,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Check:
-    """What the checks of the objects of one ManagedResource share.
+    """The shared state of the checks of one ManagedResource's objects.
 
     Attributes:
         was_rolled_out: whether its status says that everything is rolled out.

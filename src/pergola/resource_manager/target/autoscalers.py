@@ -48,10 +48,7 @@ class Autoscalers:
                 cache.observe(autoscaler)
 
     def deleted(self, key: Key) -> None:
-        """Drop an autoscaler that was deleted, before the watch delivers that."""
-        self._drop(key)
-
-    def _drop(self, key: Key) -> None:
+        """Drop an autoscaler that was deleted, perhaps before the watch delivers that."""
         known = self._known.get(key.namespace, {})
         known.pop(key.name, None)
         if not known:
@@ -60,7 +57,7 @@ class Autoscalers:
     def _changed(self, change: Change[JsonObject]) -> None:
         key, old, new = change.key, change.old, change.new
         if new is None:
-            self._drop(key)
+            self.deleted(key)
         else:
             self._known.setdefault(key.namespace, {})[key.name] = new
         if old != new and not change.initial:

@@ -133,12 +133,18 @@ async def test_a_blocked_deletion_is_reported_and_keeps_its_order(
     assert await client.find(MANAGED_RESOURCE, VIRTUAL) is None
 
 
-async def test_parts_that_are_not_in_the_extension_are_removed(garden: ExtensionGarden) -> None:
+@pytest.mark.parametrize("part", ["", "extension", "admission"])
+async def test_parts_that_are_not_in_the_extension_are_removed(
+    garden: ExtensionGarden, part: str
+) -> None:
+    """Values that a removed chart had, and that cannot be resolved, do not matter."""
     client = garden.runtime
     await garden.create_garden()
     await garden.reconciled()
+    without_chart = of_missing_secret(part or "admission", "values")
+    del without_chart["spec"]["deployment"]["extension"]["helm"]
     nothing: JsonObject = {"spec": {"deployment": {}}}
-    await client.create({**extension(), **nothing})
+    await client.create(without_chart if part else {**extension(), **nothing})
     for key in (RUNTIME, VIRTUAL, REGISTRATION):
         await client.create(managed(key))
     await garden.secret(ACCESS.name, {})

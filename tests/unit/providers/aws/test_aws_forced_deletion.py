@@ -1,4 +1,4 @@
-"""What a forced deletion of a Shoot leaves in AWS: the same as the original (spec 30 §3)."""
+"""A forced deletion of a Shoot leaves the same in AWS as in the original (spec 30 §3)."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """Hosts that alias records of Route 53 may point to, with their hosted zones. Pure.
 
 AWS publishes the zones with the endpoints of each service. They never change, but new regions add
-more: a host in an unlisted region gets a CNAME record. In GovCloud there are no alias targets.
+more: a host in an unlisted region gets a CNAME record. GovCloud has no alias targets.
 """
 
 from typing import Final

@@ -213,8 +213,6 @@ class Applier:
             if await self._is_held_back(planned, this):
                 return
             has_drifted = self.settled.was_reached(planned, this.options)
-            if has_drifted:
-                await check_owners(self._target.client, manifest)
             live = await self._create(planned, manifest, this)
             if live is None and has_drifted:
                 self._fights.repaired(planned.object_key)
@@ -263,6 +261,8 @@ class Applier:
         The watch covers only labelled objects, and an existing object can make the creation fail
         for reasons other than its name, such as a quota.
         """
+        if self.settled.was_reached(planned, this.options):
+            await check_owners(self._target.client, manifest)
         try:
             created = await self._target.client.create(for_creation(manifest, this.options))
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""Owners of objects: what the garbage collector has deleted with them is not created again."""
+"""A check of owners: an object that the garbage collector deleted with them is not recreated."""
 
 from pergola.api.objects import (
     GroupVersionKind,

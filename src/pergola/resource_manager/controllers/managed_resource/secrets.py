@@ -48,8 +48,8 @@ def referenced_secrets(resource: JsonObject) -> list[str]:
 class SecretReader:
     """Reads Secrets of the source cluster.
 
-    A namespace is listed if many of its Secrets are needed that were never read. A list whose
-    Secrets nobody takes for a while ends, and with it the memory that they occupy.
+    A namespace is listed if many of its Secrets are needed that were never read. A list that is not
+    used for a while ends, and releases its memory.
     """
 
     def __init__(self, source: Source) -> None:

@@ -33,7 +33,7 @@ class _Match:
     origins: frozenset[str]
 
     def is_of(self, planned: Planned, options: MergeOptions) -> bool:
-        """Return whether it results from the same inputs, whoever applied them."""
+        """Return whether it results from the same inputs, regardless of who applied them."""
         is_same = self.fingerprint == planned.fingerprint
         return is_same and self.is_scaled == is_scaled(planned.gvk, planned.key, options)
 
