@@ -336,6 +336,9 @@ class Applier:
             return False
         # An object that matched may differ by what its API server adds: defaults of a custom kind.
         is_known = self.settled.includes_live(planned, this.options, live)
+        origin = annotations_of(live).get(marks.ORIGIN, "")
+        if self.settled.is_left_to_other(planned, this.options, origin):
+            merged = _with_origin(merged, origin)
         if is_known or not needs_update(live, merged):
             self.settled.remember(planned, this.options, live)
             return True
@@ -373,6 +376,11 @@ class Applier:
         log.info("object updated", object=planned.object_key)
         if has_drifted:
             self._fights.repaired(planned.object_key)
+
+
+def _with_origin(obj: JsonObject, origin: str) -> JsonObject:
+    annotations = {**annotations_of(obj), marks.ORIGIN: origin}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
 def shared_remark(planned: Planned, others: Sequence[Key]) -> str:

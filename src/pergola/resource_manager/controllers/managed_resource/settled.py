@@ -72,6 +72,14 @@ class Settled:
         describing = self._target.describers.of(planned.object_key)
         return other is not None and Key(other.namespace, other.name) in describing
 
+    def is_left_to_other(self, planned: Planned, options: MergeOptions, origin: str) -> bool:
+        """Return whether an object that was taken once now belongs to another that describes it.
+
+        The watch may deliver the other one's write before its response is remembered.
+        """
+        is_others = origin != options.origin and self._is_described_by(planned, origin)
+        return is_others and self.was_reached(planned, options)
+
     def was_reached(self, planned: Planned, options: MergeOptions) -> bool:
         """Return whether the object once matched this exact manifest, and so has drifted."""
         return self._reached(planned, options) is not None
