@@ -30,6 +30,9 @@ BUILT_IN_GROUPS: Final = frozenset(
 """The groups that API servers serve without definitions; autoscaling.k8s.io, for example, has
 definitions."""
 
+_LIST_DELAYS: Final = (0.1, 0.2, 0.4, 0.8)
+"""The seconds to wait before each new look at a list of groups that may be behind."""
+
 
 class Resource(NamedTuple):
     """A kind as one API server serves it."""
@@ -150,20 +153,26 @@ class Discovery:
     async def _check_unserved(self, group: str, version: str, path: str) -> None:
         """Check a 404, which a proxy may answer as well, against the list of groups.
 
-        A new group of definitions is in that list a moment before its kinds are served.
+        A group of definitions is in that list a moment before its kinds are served, and a moment
+        after its last definition is deleted.
 
         Raises:
             WrongAnswer: the server serves the group and version, or does not answer properly.
         """
         root = "/apis" if group else "/api"
         name = _group_version(group, version)
-        try:
-            answer = await self._fetch(root)
-        except NotFound as error:
-            raise WrongAnswer(f"the answers for {path} and {root} are 404") from error
-        is_new = (group, version) not in self._was_served and group not in BUILT_IN_GROUPS
-        if name in served_versions(decoded(answer, root), root) and not is_new:
-            raise WrongAnswer(f"the answer for {path} is 404, but {name} is served")
+        defined = group not in BUILT_IN_GROUPS
+        is_new = defined and (group, version) not in self._was_served
+        for wait in (*(_LIST_DELAYS if defined else ()), None):
+            try:
+                answer = await self._fetch(root)
+            except NotFound as error:
+                raise WrongAnswer(f"the answers for {path} and {root} are 404") from error
+            if is_new or name not in served_versions(decoded(answer, root), root):
+                return
+            if wait is not None:
+                await asyncio.sleep(wait)
+        raise WrongAnswer(f"the answer for {path} is 404, but {name} is served")
 
 
 def resources_in(

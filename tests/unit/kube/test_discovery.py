@@ -8,7 +8,7 @@ import pytest
 from pergola.api.kinds import DEPLOYMENT, NODE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.discovery import Discovery, Resource
-from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, Unreachable
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, Unreachable, WrongAnswer
 
 SCALE = GroupVersionKind("apps", "v1", "Scale")
 GADGET = GroupVersionKind("example.org", "v1", "Gadget")
@@ -16,6 +16,10 @@ GADGET = GroupVersionKind("example.org", "v1", "Gadget")
 
 def served(kind: str, name: str, *, namespaced: bool = True) -> JsonObject:
     return {"name": name, "kind": kind, "namespaced": namespaced}
+
+
+def group(name: str) -> JsonObject:
+    return {"name": name, "versions": [{"groupVersion": f"{name}/v1", "version": "v1"}]}
 
 
 class Server:
@@ -34,6 +38,7 @@ class Server:
                 served("Deployment", "deployments/status"),
             ],
         }
+        self.listed: list[list[str]] = []  # groups, for each look at the list; then none
         self.asked: list[str] = []
         self.now = 0.0
         self.away = False
@@ -42,7 +47,8 @@ class Server:
 
     async def fetch(self, path: str) -> bytes:
         if path == "/apis":
-            return orjson.dumps({"kind": "APIGroupList", "groups": []})
+            groups = [group(name) for name in (self.listed.pop(0) if self.listed else [])]
+            return orjson.dumps({"kind": "APIGroupList", "groups": groups})
         self.asked.append(path)
         await self.answering.wait()
         if self.away:
@@ -98,6 +104,21 @@ async def test_a_kind_that_appears_later_is_found() -> None:
     server.paths["/apis/example.org/v1"] = [served("Gadget", "gadgets")]
     server.now = 10.0
     assert (await discovery.resource(GADGET)).plural == "gadgets"
+
+
+@pytest.mark.parametrize(("looks", "error"), [(1, UnknownKind), (99, WrongAnswer)])
+async def test_a_group_that_is_gone_may_be_listed_a_moment_longer(
+    looks: int, error: type[Exception]
+) -> None:
+    server = Server()
+    discovery = server.discovery()
+    server.paths["/apis/example.org/v1"] = [served("Gadget", "gadgets")]
+    await discovery.resource(GADGET)
+    del server.paths["/apis/example.org/v1"]
+    discovery.forget(GADGET)
+    server.listed = [["example.org"]] * looks
+    with pytest.raises(error):
+        await discovery.resource(GADGET)
 
 
 async def test_known_kinds_are_not_requested() -> None:

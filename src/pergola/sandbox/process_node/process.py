@@ -70,7 +70,10 @@ class Process:
         self._shared = shared
         self._access = access
         self._is_started = False
+        self._temporary = place.directory / "tmp"
         environment = _environment(pod, self._container, place)
+        # Files of a process that is killed go with its pod.
+        environment["TMPDIR"] = str(self._temporary)
         if runnable.program.is_proxied:
             environment["HTTPS_PROXY"] = shared.proxy
         line = _line(pod, runnable, place, shared)
@@ -108,6 +111,7 @@ class Process:
         """Start it the first time; later it restarts by itself."""
         if not self._is_started:
             self._is_started = True
+            self._temporary.mkdir(mode=0o700, exist_ok=True)
             await self._child.start()
 
     async def is_ready(self) -> bool:
