@@ -6,13 +6,14 @@ renews it; its authorities change when they are rotated. A client survives both.
 
 import asyncio
 import base64
+import math
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pergola.api.kinds import SECRET
@@ -31,6 +32,11 @@ from pergola.runtime.task_group import gathered
 
 Reach = Callable[[ClusterConfig], ClusterConfig]
 """Maps the configuration of an API server, for example to another address."""
+
+LookUp = Callable[[str], Awaitable[bool | None]]
+"""Returns whether a host name has an address; None if no resolver answered."""
+
+_NO_ANSWER: Final = (socket.EAI_AGAIN, socket.EAI_FAIL)
 
 
 class NotConnected(OperatorError):
@@ -58,6 +64,8 @@ class VirtualCluster:
         runtime: A client of the runtime cluster, for reading the kubeconfig at each use. qps,
             burst: Limits of the client.
         observe: Called for each answer of the virtual cluster.
+        look_up: Looks up the host of the Service.
+        patience: The seconds until it is looked up again if no resolver answered.
 
     Attributes:
         reach: Modifies how the API server is reached, for example from outside the runtime cluster.
@@ -71,8 +79,13 @@ class VirtualCluster:
         burst: int | None = None,
         reach: Reach | None = None,
         observe: Observer = unobserved,
+        look_up: LookUp | None = None,
+        patience: float = 60.0,
     ) -> None:
         self._runtime = runtime
+        self._look_up = look_up or _is_known
+        self._patience = patience
+        self._next_look_up = math.inf
         self._connect = partial(Client.connect, qps=qps, burst=burst, observe=observe)
         self.reach: Reach = reach or (lambda config: config)
         self._kubeconfigs = Kubeconfigs()
@@ -132,7 +145,8 @@ class VirtualCluster:
 
     async def _current(self, kubeconfigs: Kubeconfigs) -> "_Connection":
         """Return the connection for these kubeconfigs: the same one if the server is unchanged."""
-        if self._connection is not None and kubeconfigs == self._kubeconfigs:
+        is_due = asyncio.get_running_loop().time() >= self._next_look_up
+        if self._connection is not None and kubeconfigs == self._kubeconfigs and not is_due:
             return self._connection
         config = await self._config(kubeconfigs)
         if self._connection is not None and self._connection.fits(config):
@@ -159,11 +173,21 @@ class VirtualCluster:
         self._changed = asyncio.Event()
 
     async def _config(self, kubeconfigs: Kubeconfigs) -> ClusterConfig:
-        """Return the cluster, by its Service or, if that is unknown, by its public name."""
+        """Return the cluster, by its Service or, if that is unknown, by its public name.
+
+        While no resolver answers, the last address stays; the public one lasts until one does.
+        """
         config = self.reach(_with_token(kubeconfigs.internal, INTERNAL))
+        self._next_look_up = math.inf
         # A proxy resolves names itself.
-        if config.proxy_url or await _is_known(config.server):
+        if config.proxy_url:
             return config
+        known = await self._look_up(urlsplit(config.server).hostname or "")
+        current = self._connection.config.server if self._connection else ""
+        if known or (known is None and current == config.server):
+            return config
+        if known is None:
+            self._next_look_up = asyncio.get_running_loop().time() + self._patience
         return self.reach(_with_token(kubeconfigs.external, EXTERNAL))
 
     async def _read(self, runtime: Client) -> Kubeconfigs:
@@ -208,10 +232,11 @@ def _with_token(content: bytes, name: str) -> ClusterConfig:
     return config
 
 
-async def _is_known(server: str) -> bool:
-    host = urlsplit(server).hostname
+async def _is_known(host: str) -> bool | None:
     try:
         await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except socket.gaierror as error:
+        return None if error.errno in _NO_ANSWER else False
+    except (OSError, UnicodeError):
         return False
     return True

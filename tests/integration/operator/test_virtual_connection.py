@@ -240,6 +240,35 @@ async def test_the_public_name_is_used_where_service_names_do_not_resolve(
     assert await operator.connected() is client
 
 
+async def test_a_name_is_looked_up_again_after_no_resolver_answered(
+    virtual_site: VirtualSite,
+) -> None:
+    """The Service's address stays when the next look-up fails."""
+    answers = [None, None, True, None]
+
+    async def look_up(host: str) -> bool | None:
+        assert host == "localhost"
+        return answers.pop(0)
+
+    internal = virtual_site.kubeconfig((await virtual_site.issue()).token)
+    external = virtual_site.kubeconfig((await virtual_site.issue()).token)
+    server = virtual_site.config.server.replace("127.0.0.1", "localhost")
+    internal["clusters"][0]["cluster"]["server"] = server
+    await virtual_site.publish(external, EXTERNAL)
+    await virtual_site.publish(internal)
+    async with VirtualCluster(virtual_site.runtime, look_up=look_up, patience=0) as virtual:
+        public = await virtual.client()
+        assert await virtual.client() is public
+        service = await virtual.client()
+        assert service is not public
+        await virtual_site.publish(
+            virtual_site.kubeconfig((await virtual_site.issue()).token), EXTERNAL
+        )
+        assert await virtual.client() is service
+        assert await virtual.client() is service
+    assert not answers
+
+
 async def test_an_unrelated_secret_gives_no_access(
     virtual_site: VirtualSite, operator: Operator
 ) -> None:
