@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, SECRET
+from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, POD, SECRET
 from pergola.api.objects import GroupVersionKind, Identity, JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.components.component import Managed, Removable, Rendered, Target
@@ -144,6 +144,40 @@ async def test_a_deployment_that_the_resource_manager_applies_is_awaited(
     await deployer.apply(Rendered(managed=(managed,)))
     await deployer.wait(Rendered(managed=(managed,)), 60)
     assert await recorder.get(DEPLOYMENT, Key(namespace, "direct"))
+
+
+@pytest.mark.parametrize("is_managed", [False, True], ids=["direct", "managed"])
+async def test_a_rollout_is_awaited_until_replaced_pods_are_gone(
+    world: World, recorder: RecordingClient, namespace: str, *, is_managed: bool
+) -> None:
+    """A terminating pod still serves, but the status of the Deployment no longer counts it."""
+    await world.start(resource_class="seed")
+    awaited: asyncio.Queue[str] = asyncio.Queue()
+    deployer = Deployer(recorder, note=lambda _, problem: awaited.put_nowait(problem))
+
+    def version(image: str) -> Rendered:
+        obj = deployment(namespace, 1)
+        template = obj["spec"]["template"]
+        template["metadata"]["finalizers"] = ["example.org/still-serving"]
+        template["spec"]["containers"][0]["image"] = image
+        managed = Managed(name="demo", namespace=namespace, objects=(obj,), deployment="direct")
+        return Rendered(managed=(managed,)) if is_managed else Rendered(direct=(obj,))
+
+    first, second = version("registry.k8s.io/pause:1"), version("registry.k8s.io/pause:2")
+    await deployer.apply(first)
+    await deployer.wait(first, 60)
+    [old] = await recorder.list(POD, namespace)
+
+    await deployer.apply(second)
+    waiting = asyncio.create_task(deployer.wait(second, 60))
+    while await awaited.get() != "there are 2 pods, expected 1":
+        assert not waiting.done()
+    assert not waiting.done()
+    await recorder.patch(POD, Key.of(old), {"metadata": {"finalizers": None}})
+    await waiting
+    assert await recorder.find(POD, Key.of(old)) is None
+    await deployer.apply(second)
+    await deployer.wait(second, 60 if is_managed else 0.0)  # what was found is remembered
 
 
 async def test_a_dependent_managed_resource_is_applied_once_the_one_before_is_ready(

@@ -15,6 +15,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.operator.run.direct import DirectObjects
 from pergola.operator.run.readiness import awaited_deployment, managed_problem, still_managed
+from pergola.operator.run.roll_out import wait_rolled_out
 from pergola.operator.run.waiting import Note, Problem, unnoted, wait_until
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.task_group import TaskGroup
@@ -106,8 +107,8 @@ class Deployer:
         key = Key(managed.namespace, managed.name)
         await self._wait_managed(key, managed_problem(managed), limit)
         if managed.deployment:
-            identity, problem_of = awaited_deployment(managed)
-            await wait_until(self._client, *identity, problem_of, limit, self._note)
+            key = awaited_deployment(managed).identity.key
+            await wait_rolled_out(self._client, self._clock, key, limit, self._note)
 
     async def _wait_gone(self, key: Key, limit: float) -> None:
         with suppress(UnknownKind):

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from pergola.api.kinds import CRD
+from pergola.api.kinds import CRD, DEPLOYMENT
 from pergola.api.marks import CONFIRMATION_DELETION, is_truthy
 from pergola.api.objects import (
     GroupVersionKind,
@@ -34,6 +34,7 @@ from pergola.kube.definitions import set_up_storage
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.operator.run.listed_kinds import until_listed
 from pergola.operator.run.readiness import direct_problem, is_awaited
+from pergola.operator.run.roll_out import wait_rolled_out
 from pergola.operator.run.waiting import Note, Problem, gone, unnoted, wait_until
 from pergola.runtime.clock import Clock
 
@@ -45,6 +46,8 @@ _AT_ONCE: Final = 8
 _SERVED_SECONDS: Final = 60.0
 _LISTED: Final = 3
 """The number of cluster-scoped objects of a kind from which one list is cheaper than reads."""
+_REVISION: Final = "deployment.kubernetes.io/revision"
+"""Written by kube-controller-manager after a Deployment was."""
 _OF_EVERY_WRITE: Final = ("resourceVersion", "managedFields")
 _T = TypeVar("_T")
 
@@ -141,7 +144,10 @@ class DirectObjects:
             await self._client.patch(*identity, patch)
 
     async def _await(self, identity: Identity, limit: float) -> None:
-        live = await self._wait(identity, limit, direct_problem(identity.gvk))
+        if identity.gvk == DEPLOYMENT:
+            live = await wait_rolled_out(self._client, self._clock, identity.key, limit, self._note)
+        else:
+            live = await self._wait(identity, limit, direct_problem(identity.gvk))
         applied = self._applied.get(identity)
         if live is None:
             return
@@ -191,7 +197,8 @@ class DirectObjects:
             if is_etcd:
                 desired = etcd_objects.requested(desired, self._clock.now())
             live = await self._client.apply(desired, manager=MANAGER, force=True)
-        is_ready = direct_problem(identity.gvk)(live) is None
+        # Whether pods of a Deployment are terminating is not part of it.
+        is_ready = identity.gvk != DEPLOYMENT and direct_problem(identity.gvk)(live) is None
         return _Applied(_state(live), digest, resource_version_of(live), is_ready)
 
     async def _wait(
@@ -210,6 +217,7 @@ def _state(obj: JsonObject) -> str:
     if "generation" not in metadata:
         return resource_version_of(obj)
     kept = {name: value for name, value in metadata.items() if name not in _OF_EVERY_WRITE}
+    kept["annotations"] = {k: v for k, v in annotations_of(obj).items() if k != _REVISION}
     return blake2b(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
