@@ -10,6 +10,7 @@ from pergola.garden.components.etcds.autoscaling import autoscaler
 from pergola.garden.components.etcds.backups import learn
 from pergola.garden.components.etcds.etcd import etcd
 from pergola.garden.components.etcds.metrics import service_monitor
+from pergola.garden.components.etcds.peers import TRUST
 from pergola.garden.components.removal import removable
 from pergola.garden.landscape import Landscape
 
@@ -28,6 +29,7 @@ ETCDS: Final = Component(
     learn=learn,
     credentials=credentials,
     render=render,
+    before=(TRUST,),
     limit=300.0,
     removable=removable(
         *(
