@@ -237,10 +237,11 @@ def test_settings_of_the_user_interface_also_reach_the_login_page() -> None:
     assert features == {"projects": True, "terminalEnabled": True}
 
 
-def test_settings_of_the_user_interface_that_are_not_a_map_are_an_error() -> None:
+@pytest.mark.parametrize("text", ["- a", "a: [", "{"])
+def test_settings_of_the_user_interface_that_are_not_a_map_are_an_error(text: str) -> None:
     of = landscape(
         dashboard(frontendConfigMapRef={"name": "frontend"}),
-        references=found(config_map("frontend", **{"frontend-config.yaml": "- a"})),
+        references=found(config_map("frontend", **{"frontend-config.yaml": text})),
     )
     with pytest.raises(OperatorError, match="garden/frontend"):
         configuration(of)

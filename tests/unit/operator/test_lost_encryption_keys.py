@@ -15,7 +15,8 @@ from pergola.garden.components.api_server.part import ApiServer
 from pergola.garden.components.kube_apiserver import component as kubernetes
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.lost_secrets import REPLACE_LOST_SECRET, REPLACEABLE
-from pergola.garden.rules.validation import check_garden
+from pergola.garden.rules.validation import check_garden, check_garden_update
+from pergola.operator.webhooks.garden.review import is_same_content
 from pergola.secrets_manager import SecretLost
 from pergola.secrets_manager.loss import Evidence, is_replacement
 from tests.support.garden import landscape
@@ -158,3 +159,10 @@ def test_the_annotation_must_name_the_secret_of_an_irreplaceable_credential(
     found = [cause.field for cause in check_garden(garden_from(garden), FACTS)]
     path = f"metadata.annotations[{REPLACE_LOST_SECRET}]"
     assert found == ([] if is_valid else [path])
+
+    assert is_same_content(garden, MINIMAL) is False
+    before, after = garden_from(MINIMAL), garden_from(garden)
+    added = [cause.field for cause in check_garden_update(after, before, FACTS)]
+    assert added == found
+    # One that is there does not block other changes.
+    assert [*check_garden_update(after, after, FACTS)] == []

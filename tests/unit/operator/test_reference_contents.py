@@ -31,10 +31,12 @@ TLS_FIELDS = {
     f"{GARDENER}.gardenerDashboard": {"tlsSecretName": "named"},
     f"{GARDENER}.gardenerDiscoveryServer": {"tlsSecretName": "named"},
 }
+FRONTEND = f"{GARDENER}.gardenerDashboard"
 MAP_FIELDS = {
     f"{SERVER}.auditConfig.auditPolicy.configMapRef": ({"name": "named"}, "policy"),
     f"{SERVER}.structuredAuthentication": ({"configMapName": "named"}, "config.yaml"),
     f"{SERVER}.structuredAuthorization": ({"configMapName": "named"}, "config.yaml"),
+    FRONTEND: ({"frontendConfigMapRef": {"name": "named"}}, "frontend-config.yaml"),
 }
 
 
@@ -111,6 +113,13 @@ def test_a_configuration_file_is_a_map(field: str) -> None:
         assert problems(field, value, {key: malformed}) == [
             f'has a key "{key}" that is not a YAML map'
         ]
+
+
+@pytest.mark.parametrize("field", MAP_FIELDS)
+def test_only_settings_of_the_dashboard_may_be_empty(field: str) -> None:
+    value, key = MAP_FIELDS[field]
+    empty = [] if field == FRONTEND else [f'has no content at key "{key}"']
+    assert problems(field, value, {key: ""}) == empty
 
 
 def test_credentials_for_other_systems_must_not_be_empty() -> None:

@@ -41,11 +41,13 @@ class Facts(NamedTuple):
 
 def check_garden(garden: Garden, facts: Facts) -> Iterator[Cause]:
     """Yield all findings about a new Garden."""
+    yield from check_annotations(garden)
     yield from _check(garden, facts, None)
 
 
 def check_garden_update(garden: Garden, old: Garden, facts: Facts) -> Iterator[Cause]:
     """Yield all findings about a changed Garden, including those about its changes."""
+    yield from check_annotations(garden, old)
     yield from check_changes(garden, old)
     server = old.spec.virtual_cluster.kubernetes.kube_api_server
     yield from _check(garden, facts, server.service_account_config)
@@ -56,7 +58,6 @@ def _check(garden: Garden, facts: Facts, before: ServiceAccountConfig | None) ->
     spec, kubernetes = garden.spec, garden.spec.virtual_cluster.kubernetes
     version = parse_version(kubernetes.version)
     yield from check_operations(garden, version)
-    yield from check_annotations(garden)
     yield from check_providers(spec.dns, "spec.dns")
     yield from check_extensions(spec.extensions, facts.extension_types)
     yield from check_resources(spec.resources, "spec.resources")

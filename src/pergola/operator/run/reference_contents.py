@@ -83,12 +83,13 @@ def _key_pair(values: Mapping[str, bytes]) -> str | None:
     return None
 
 
-def _map(key: str) -> Check:
+def _map(key: str, *, may_be_empty: bool = False) -> Check:
     def check(values: Mapping[str, bytes]) -> str | None:
-        if not values.get(key):
+        if not values.get(key) and not (may_be_empty and key in values):
             return _lacks(key)
         with suppress(YamlError, UnicodeDecodeError):
-            if isinstance(parse(values[key].decode()), dict):
+            value = parse(values[key].decode())
+            if isinstance(value, dict) or (value is None and may_be_empty):
                 return None
         return f'has a key "{key}" that is not a YAML map'
 
@@ -107,5 +108,6 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "auditPolicy.configMapRef.name": _map("policy"),
     "structuredAuthentication.configMapName": _map("config.yaml"),
     "structuredAuthorization.configMapName": _map("config.yaml"),
+    "frontendConfigMapRef.name": _map("frontend-config.yaml", may_be_empty=True),
 }
 """By the suffix of the field that names the object, without indices."""

@@ -18,9 +18,9 @@ from pergola.garden.components.gardener_dashboard.settings import (
     dashboard_of,
     hosts,
 )
+from pergola.garden.components.referenced_files import referenced_map
 from pergola.garden.landscape import Landscape
 from pergola.garden.landscape.errors import OperatorError
-from pergola.kube.yaml import parse
 from pergola.manifests import KUBE_SYSTEM
 from pergola.pki import CertificateError, read_bundle
 
@@ -73,17 +73,16 @@ def login(landscape: Landscape) -> JsonObject:
 
 
 def frontend_settings(landscape: Landscape) -> JsonObject:
-    """Return the user interface settings from the ConfigMap that the Garden names, if any."""
+    """Return the user interface settings from the ConfigMap that the Garden names, if any.
+
+    Raises:
+        ReferenceMissing: The ConfigMap does not exist or lacks the key.
+        ReferenceMalformed: The settings are not a YAML map.
+    """
     reference = dashboard_of(landscape).frontend_config_map_ref
     if reference is None or not reference.name:
         return {}
-    found = parse(landscape.referenced_value("ConfigMap", reference.name, _FRONTEND_KEY))
-    if found is not None and not isinstance(found, dict):
-        raise OperatorError(
-            f"ConfigMap garden/{reference.name}: the value of {_FRONTEND_KEY} is not a map: write"
-            " settings of the dashboard as `name: value`"
-        )
-    return found or {}
+    return referenced_map(landscape, reference.name, _FRONTEND_KEY, may_be_empty=True)
 
 
 def _frontend(landscape: Landscape) -> JsonObject:

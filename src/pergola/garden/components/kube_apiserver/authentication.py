@@ -14,9 +14,9 @@ from pergola.garden.components.api_server.part import (
     mounted_config_map,
     mounted_secret,
 )
+from pergola.garden.components.referenced_files import referenced_map
 from pergola.garden.landscape import NAMESPACE, Landscape
-from pergola.garden.landscape.errors import ReferenceMalformed
-from pergola.kube.yaml import YamlError, dump, parse
+from pergola.kube.yaml import dump
 from pergola.manifests import manifest
 
 _GROUP: Final = "apiserver.config.k8s.io"
@@ -78,28 +78,11 @@ def _configuration(landscape: Landscape) -> JsonObject:
     }
     if settings.structured_authentication is not None:
         name = settings.structured_authentication.config_map_name
-        config |= parsed(landscape, name)
+        config |= referenced_map(landscape, name, _FILE)
     if landscape.version >= _ANONYMOUS_SINCE and "anonymous" not in config:
         allowed = settings.enable_anonymous_authentication or False
         config["anonymous"] = {"enabled": allowed}
     return config
-
-
-def parsed(landscape: Landscape, name: str) -> JsonObject:
-    """Return the file `config.yaml` of a ConfigMap that the Garden names.
-
-    Raises:
-        ReferenceMissing: The ConfigMap does not exist or lacks the key.
-        ReferenceMalformed: The file is not a YAML map.
-    """
-    text = landscape.referenced_value("ConfigMap", name, _FILE).decode(errors="replace")
-    try:
-        value = parse(text)
-    except YamlError as error:
-        raise ReferenceMalformed("ConfigMap", NAMESPACE, name, _FILE, str(error)) from None
-    if not isinstance(value, dict):
-        raise ReferenceMalformed("ConfigMap", NAMESPACE, name, _FILE, "it is not a map")
-    return value
 
 
 def _webhook(landscape: Landscape) -> Part:

@@ -17,7 +17,7 @@ from pergola.garden.components.api_server.part import (
     mounted_config_map,
     mounted_secret,
 )
-from pergola.garden.components.kube_apiserver.authentication import parsed
+from pergola.garden.components.referenced_files import referenced_map
 from pergola.garden.landscape import NAMESPACE, Landscape
 from pergola.kube.yaml import dump
 from pergola.manifests import manifest
@@ -128,7 +128,7 @@ def _of_user(landscape: Landscape) -> Iterator[JsonObject]:
     settings = landscape.api_server.structured_authorization
     if settings is None:
         return
-    for each in maps_at(parsed(landscape, settings.config_map_name), "authorizers"):
+    for each in maps_at(referenced_map(landscape, settings.config_map_name, _FILE), "authorizers"):
         if each.get("type") == "Webhook":
             info = {"connectionInfo": _connection(str(each.get("name", "")))}
             yield {**each, "webhook": {**map_at(each, "webhook"), **info}}

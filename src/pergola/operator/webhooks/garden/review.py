@@ -27,6 +27,7 @@ from pergola.api.objects import JsonObject, annotations_of, finalizers_of, name_
 from pergola.api.operator_v1alpha1 import GROUP, VERSION, Garden, garden_from
 from pergola.api.schema import Finding, Malformed
 from pergola.api.schema.validate import REQUIRED
+from pergola.garden.landscape.lost_secrets import given_up
 from pergola.garden.rules.references import types_for_gardens
 from pergola.garden.rules.validation import Facts, check_garden, check_garden_update
 from pergola.kube.errors import KubeError
@@ -50,8 +51,10 @@ _NOT_ON_CREATION: Final = (marks.OPERATOR_FINALIZER, marks.REFERENCE_PROTECTION)
 
 
 def is_same_content(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether spec and requested operations are the same."""
-    after, before = (annotations_of(obj).get(marks.OPERATION) for obj in (new, old))
+    """Return whether everything that the rules are about is the same."""
+    after, before = (
+        (annotations_of(obj).get(marks.OPERATION), given_up(obj)) for obj in (new, old)
+    )
     return after == before and same(new.get("spec"), old.get("spec"))
 
 
