@@ -1,20 +1,15 @@
 """Amounts of resources in declared types: their schema, as in Kubernetes' own CRDs."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
-Quantity: TypeAlias = Annotated[
-    int | str,
-    Meta(
-        extra_json_schema={
-            "pattern": (
-                r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
-                r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-            )
-        }
-    ),
-]
+PATTERN: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+
+Quantity: TypeAlias = Annotated[int | str, Meta(extra_json_schema={"pattern": PATTERN})]
 """An amount such as `500m`, `2` or `1Gi`."""
 
 ResourceList: TypeAlias = dict[str, Quantity]

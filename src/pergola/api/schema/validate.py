@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.schema import quantity
 from pergola.api.schema.nulls import without_nulls
 
 REQUIRED: Final = "is required"
@@ -207,7 +208,9 @@ def _string(schema: JsonObject, value: str, path: str) -> Iterator[Finding]:
     yield from _size(schema, len(value), path, "Length", "characters")
     pattern = schema.get("pattern")
     if pattern is not None and not _compiled(pattern).search(value):
-        yield Finding(path, f"must match {pattern}")
+        is_amount = pattern == quantity.PATTERN
+        expected = "be an amount such as 500m, 2 or 1Gi" if is_amount else f"match {pattern}"
+        yield Finding(path, f"must {expected}")
     match schema.get("format"):
         case "date-time" if not _compiled(_RFC3339).fullmatch(value):
             yield Finding(path, 'must be a time like "2006-01-02T15:04:05Z"')

@@ -7,9 +7,9 @@ from pergola.providers.networking.calico.values import (
     auto_scaling_of,
     backend_of,
     chosen_ipv4_mode,
+    has_vxlan,
     ipv4_mode,
     ipv6_mode,
-    is_vxlan_overlay,
     overlay_of,
 )
 from pergola.providers.networking.plugin import Plan
@@ -23,10 +23,10 @@ def advice(plan: Plan[NetworkConfig]) -> Iterator[str]:
     if plan.ipv4 and plan.ipv6 and config.ipam and config.ipam.cidr:
         yield "ipam.cidr has no effect in dual-stack clusters"
     yield from _scaling(plan)
-    if config.ipv4 and config.ipip:
-        yield "ipip has no effect, because ipv4 is set; remove it"
-    if config.ipv4 and config.ip_autodetection_method:
-        yield "ipAutodetectionMethod has no effect, because ipv4 is set; remove it"
+    if config.ipip:
+        yield "ipip has no effect; remove it, or set ipv4.mode"
+    if config.ip_autodetection_method:
+        yield "ipAutodetectionMethod has no effect; remove it, or set ipv4.autoDetectionMethod"
 
 
 def _overridden(plan: Plan[NetworkConfig]) -> Iterator[str]:
@@ -35,8 +35,7 @@ def _overridden(plan: Plan[NetworkConfig]) -> Iterator[str]:
         yield f'backend "{config.backend}" is overridden by the overlay: it is "{backend}"'
     desired = chosen_ipv4_mode(config)
     if plan.ipv4 and desired and desired != ipv4_mode(plan):
-        where = "ipv4.mode" if config.ipv4 else "ipip"
-        yield f'{where} "{desired}" is overridden by the overlay: it is "{ipv4_mode(plan)}"'
+        yield f'ipv4.mode "{desired}" is overridden by the overlay: it is "{ipv4_mode(plan)}"'
     elif plan.ipv4 and backend == "none" and desired not in (None, "Never", "Off"):
         yield f'ipv4.mode "{desired}" contradicts backend "none", which encapsulates nothing'
     if backend == "vxlan" and plan.ipv4 and not _has_vxlan_pool(config):
@@ -48,7 +47,7 @@ def _overridden(plan: Plan[NetworkConfig]) -> Iterator[str]:
 
 def _has_vxlan_pool(config: NetworkConfig) -> bool:
     pool = config.ipv4.pool if config.ipv4 else None
-    return pool == "vxlan" or (pool is None and is_vxlan_overlay(config))
+    return pool == "vxlan" or (pool is None and has_vxlan(config))
 
 
 def _without_effect(config: NetworkConfig) -> Iterator[str]:
@@ -57,10 +56,10 @@ def _without_effect(config: NetworkConfig) -> Iterator[str]:
         yield "overlay.createPodRoutes has no effect, because overlay.enabled is not false"
     if config.snat_to_upstream_dns and overlay is not False:
         yield "snatToUpstreamDNS has no effect, because overlay.enabled is not false"
-    if config.vxlan and config.vxlan.enabled:
-        if overlay is not True:
-            yield "vxlan.enabled has no effect, because overlay.enabled is not true"
-        elif config.ipam and config.ipam.type == "host-local":
+    if has_vxlan(config):
+        if overlay is False:
+            yield "vxlan.enabled encapsulates nothing, because overlay.enabled is false"
+        if config.ipam and config.ipam.type == "host-local":
             yield 'ipam.type "host-local" is overridden by vxlan.enabled: it is "calico-ipam"'
         if config.ipv4 and config.ipv4.pool == "ipip":
             yield 'ipv4.pool "ipip" contradicts vxlan.enabled'

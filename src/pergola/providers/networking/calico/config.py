@@ -7,6 +7,7 @@ Nothing is defaulted here: `values` contains the defaults.
 from msgspec import field
 
 from pergola.api.schema.declare import Value
+from pergola.api.schema.quantity import ResourceList
 
 
 class IPAM(Value):
@@ -43,41 +44,41 @@ class IPv6(Value):
 
 
 class Typha(Value):
-    """A cache between the nodes and the API server."""
+    """A cache between the nodes and the API server; by default, there is one."""
 
-    enabled: bool
-    """Whether Typha runs (default: true)."""
+    enabled: bool = False
+    """Whether Typha runs."""
 
 
 class EbpfDataplane(Value):
     """The dataplane that replaces iptables and kube-proxy."""
 
-    enabled: bool | None = None
+    enabled: bool = False
     """Whether eBPF is used."""
 
 
 class Overlay(Value):
-    """The encapsulation of pods' packets between nodes."""
+    """The encapsulation of pods' packets between nodes; by default, backend and modes decide."""
 
-    enabled: bool | None = None
-    """Whether to use an overlay; by default, the backend and the modes decide."""
+    enabled: bool = False
+    """Whether to use an overlay."""
     create_pod_routes: bool | None = None
     """Whether Calico announces the routes to the pods of each node; only without an overlay."""
 
 
 class SnatToUpstreamDNS(Value):
-    """The source address of DNS queries that leave the cluster; only without an overlay."""
+    """The source address of DNS queries that leave the cluster; by default that of the node."""
 
-    enabled: bool | None = None
-    """Whether to use the node's address (default: true)."""
+    enabled: bool = False
+    """Whether to use the node's address; only without an overlay."""
 
 
 class StaticResources(Value):
     """Amounts of `cpu` and `memory`: the requests in mode `static`, the minimum in mode `vpa`."""
 
-    node: dict[str, int | str] | None = None
+    node: ResourceList | None = None
     """For calico-node."""
-    typha: dict[str, int | str] | None = None
+    typha: ResourceList | None = None
     """For Typha."""
 
 
@@ -93,21 +94,21 @@ class AutoScaling(Value):
 class VXLAN(Value):
     """VXLAN instead of IP-in-IP."""
 
-    enabled: bool | None = None
-    """Whether the overlay is VXLAN; no effect without an overlay."""
+    enabled: bool = False
+    """Whether the IPv4 pool is one of VXLAN, and Calico assigns the addresses."""
 
 
 class BirdExporter(Value):
     """Metrics of BIRD."""
 
-    enabled: bool | None = None
+    enabled: bool = False
     """Whether to export them."""
 
 
 class Multus(Value):
     """Several networks for a pod."""
 
-    enabled: bool | None = None
+    enabled: bool = False
     """Whether Multus is installed before Calico."""
     install_cni_plugins: bool | None = field(name="installCNIPlugins", default=None)
     """Whether the reference CNI plugins are installed as well."""
@@ -147,6 +148,6 @@ class NetworkConfig(Value):
     service_loop_prevention: str | None = None
     """The handling of packets to Services without endpoints: `Disabled`, `Drop` or `Reject`."""
     ipip: str | None = None
-    """Deprecated: `ipv4.mode`; only used without `ipv4`."""
+    """Deprecated, without effect: `ipv4.mode`."""
     ip_autodetection_method: str | None = None
-    """Deprecated: `ipv4.autoDetectionMethod`; only used without `ipv4`."""
+    """Deprecated, without effect: `ipv4.autoDetectionMethod`."""

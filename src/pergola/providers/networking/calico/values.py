@@ -116,7 +116,7 @@ def compute(plan: Plan[NetworkConfig], gates: FeatureGates | None = None) -> Val
     config, shoot = plan.config, plan.shoot
     gates = gates or FeatureGates()
     overlay = overlay_of(config)
-    ebpf = bool(config.ebpf_dataplane and config.ebpf_dataplane.enabled)
+    ebpf = config.ebpf_dataplane is not None and config.ebpf_dataplane.enabled
     return Values(
         backend=backend_of(plan),
         ipv4=_ipv4(plan) if plan.ipv4 else None,
@@ -150,9 +150,14 @@ def overlay_of(config: NetworkConfig) -> bool | None:
     return config.overlay.enabled if config.overlay else None
 
 
+def has_vxlan(config: NetworkConfig) -> bool:
+    """Return whether the IPv4 pool is one of VXLAN, whose addresses Calico assigns."""
+    return config.vxlan is not None and config.vxlan.enabled
+
+
 def is_vxlan_overlay(config: NetworkConfig) -> bool:
     """Return whether the overlay is VXLAN."""
-    return bool(overlay_of(config) and config.vxlan and config.vxlan.enabled)
+    return overlay_of(config) is True and has_vxlan(config)
 
 
 def overlay_mode(plan: Plan[NetworkConfig]) -> str | None:
@@ -180,7 +185,8 @@ def ipv4_mode(plan: Plan[NetworkConfig]) -> str:
         return mode
     if overlay_of(plan.config) is False:  # in dual-stack, never use an overlay for only one family
         return "Never"
-    return chosen_ipv4_mode(plan.config) or ("Never" if _is_off(plan) else "Always")
+    is_off = _is_off(plan) and not has_vxlan(plan.config)
+    return chosen_ipv4_mode(plan.config) or ("Never" if is_off else "Always")
 
 
 def ipv6_mode(plan: Plan[NetworkConfig]) -> str:
@@ -189,8 +195,8 @@ def ipv6_mode(plan: Plan[NetworkConfig]) -> str:
 
 
 def chosen_ipv4_mode(config: NetworkConfig) -> str | None:
-    """Return the mode set by the user, possibly in the deprecated field."""
-    return config.ipv4.mode if config.ipv4 else config.ipip
+    """Return the mode set by the user."""
+    return config.ipv4.mode if config.ipv4 else None
 
 
 def auto_scaling_of(config: NetworkConfig, shoot: Shoot) -> str:
@@ -207,7 +213,7 @@ def vpa_enabled(shoot: Shoot) -> bool:
 
 def _creates_pod_routes(config: NetworkConfig) -> bool:
     overlay = config.overlay
-    return bool(overlay and overlay.enabled is False and overlay.create_pod_routes)
+    return bool(overlay and not overlay.enabled and overlay.create_pod_routes)
 
 
 def _is_off(plan: Plan[NetworkConfig]) -> bool:
@@ -216,14 +222,14 @@ def _is_off(plan: Plan[NetworkConfig]) -> bool:
 
 def _snat(config: NetworkConfig) -> bool:
     snat = config.snat_to_upstream_dns
-    return snat is None or snat.enabled is not False
+    return snat is None or snat.enabled
 
 
 def _ipv4(plan: Plan[NetworkConfig]) -> Pool:
     config = plan.config
-    own, old = config.ipv4, config.ip_autodetection_method
-    method = own.auto_detection_method if own else old
-    default = "vxlan" if is_vxlan_overlay(config) else "ipip"
+    own = config.ipv4
+    method = own.auto_detection_method if own else None
+    default = "vxlan" if has_vxlan(config) else "ipip"
     return Pool(
         cidr=_pod_range(plan, "IPv4", [plan.pod_range, *plan.shoot.pod_ranges]),
         encapsulation=(own and own.pool) or default,
@@ -260,7 +266,7 @@ def _pod_range(plan: Plan[NetworkConfig], family: str, candidates: Iterable[obje
 
 def _ipam(plan: Plan[NetworkConfig]) -> Ipam:
     own = plan.config.ipam
-    if plan.ipv4 and is_vxlan_overlay(plan.config):
+    if plan.ipv4 and has_vxlan(plan.config):
         return Ipam(type="calico-ipam")
     if own and own.type == "calico-ipam":
         return Ipam(type="calico-ipam")

@@ -6,6 +6,7 @@ from pergola.extension_api.cluster import Shoot
 from pergola.providers.networking.cilium.checks import rewrites_sources
 from pergola.providers.networking.cilium.config import NetworkConfig
 from pergola.providers.networking.cilium.routing import DISABLED, direct_routes, routing
+from pergola.providers.networking.cilium.values import masquerades
 
 
 def advice(config: NetworkConfig, families: Sequence[str], shoot: Shoot) -> Iterator[str]:
@@ -19,6 +20,8 @@ def advice(config: NetworkConfig, families: Sequence[str], shoot: Shoot) -> Iter
             "enableBPFMasquerade: has no effect with snatToUpstreamDNS or snatOutOfCluster, which"
             " rewrite addresses with iptables"
         )
+    elif config.enable_bpf_masquerade and not any(masquerades(config, families)):
+        yield "enableBPFMasquerade: has no effect, because no addresses are masqueraded"
     encryption = config.encryption
     if encryption is not None and not encryption.enabled:
         for field, is_set in (

@@ -30,7 +30,7 @@ class KubeProxy(Value):
 class Hubble(Value):
     """Hubble, which shows the flows of the cluster."""
 
-    enabled: bool
+    enabled: bool = False
     """Whether hubble-relay, hubble-ui and their certificates are deployed."""
 
 
@@ -56,9 +56,9 @@ class SocketLoadBalancing(Value):
 
 
 class CNI(Value):
-    """The configuration of the container network interface on nodes."""
+    """The configuration of the container network interface on nodes; by default exclusive."""
 
-    exclusive: bool = True
+    exclusive: bool = False
     """Whether the configurations of other plugins are disabled."""
 
 

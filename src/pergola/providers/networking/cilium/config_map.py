@@ -68,8 +68,7 @@ def _routing(values: Values) -> dict[str, str]:
 
 
 def _masquerading(values: Values) -> dict[str, str]:
-    ipv4 = values.ipv4 and values.config.enable_ipv4_masquerade is not False
-    ipv6 = values.ipv6 and values.config.enable_ipv6_masquerade is True
+    ipv4, ipv6 = values.masquerades
     keys = {"enable-ipv4-masquerade": _flag(ipv4), "enable-ipv6-masquerade": _flag(ipv6)}
     if values.bpf_masquerade is not None:
         keys["enable-bpf-masquerade"] = _flag(values.bpf_masquerade)

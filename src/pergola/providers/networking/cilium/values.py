@@ -66,6 +66,12 @@ class Values:
         return self.api_server is not None
 
     @property
+    def masquerades(self) -> tuple[bool, bool]:
+        """Whether source addresses of IPv4 and of IPv6 are rewritten."""
+        families = [name for name, used in (("IPv4", self.ipv4), ("IPv6", self.ipv6)) if used]
+        return masquerades(self.config, families)
+
+    @property
     def debug(self) -> bool:
         """Whether agents and operator log in detail."""
         return self.config.debug is True
@@ -135,11 +141,20 @@ def _native_ipv6(shoot: Shoot, pods: Sequence[Network]) -> Network:
     return network
 
 
+def masquerades(config: NetworkConfig, families: Sequence[str]) -> tuple[bool, bool]:
+    """Return whether source addresses of IPv4 and of IPv6 are rewritten."""
+    ipv4 = "IPv4" in families and config.enable_ipv4_masquerade is not False
+    return ipv4, "IPv6" in families and config.enable_ipv6_masquerade is True
+
+
 def _bpf_masquerade(config: NetworkConfig, families: Sequence[str]) -> bool | None:
-    """Return None without IPv4, or if sidecars rewrite addresses with iptables."""
+    """Return None without IPv4, or if sidecars rewrite addresses with iptables.
+
+    Agents refuse to start with eBPF if no family is masqueraded.
+    """
     if "IPv4" not in families or rewrites_sources(config):
         return None
-    return config.enable_bpf_masquerade is not False
+    return config.enable_bpf_masquerade is not False and any(masquerades(config, families))
 
 
 def _strict_encryption(

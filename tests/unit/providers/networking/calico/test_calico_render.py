@@ -27,6 +27,12 @@ OFF: JsonObject = {"overlay": {"enabled": False}}
 ON: JsonObject = {"overlay": {"enabled": True}}
 ON_VXLAN: JsonObject = {"overlay": {"enabled": True}, "vxlan": {"enabled": True}}
 EBPF: JsonObject = {"ebpfDataplane": {"enabled": True}}
+INSTALLED = {
+    "__CNI_MTU__": "1480",
+    "__KUBECONFIG_FILEPATH__": "/etc/cni/net.d/calico-kubeconfig",
+    "__KUBERNETES_NODE_NAME__": "node-1",
+}
+"""What Calico's installer writes for the words in the CNI plugin's configuration."""
 ALL: JsonObject = {
     "multus": {"enabled": True, "installCNIPlugins": True},
     "birdExporter": {"enabled": True},
@@ -108,8 +114,12 @@ def containers(rendered: Rendered, of: str) -> list[str]:
 
 
 def cni(rendered: Rendered) -> JsonObject:
-    data = named(rendered, "ConfigMap", "calico-config")["data"]
-    config: JsonObject = json.loads(data["cni_network_config"])
+    """Return the CNI plugin's configuration as the installer writes it."""
+    text = named(rendered, "ConfigMap", "calico-config")["data"]["cni_network_config"]
+    for word, value in INSTALLED.items():
+        text = text.replace(word, value)
+    assert "__" not in text
+    config: JsonObject = json.loads(text)
     return config
 
 
@@ -141,6 +151,7 @@ def test_the_config_map_has_the_settings_of_the_cni_plugin() -> None:
     assert cni(render())["name"] == "k8s-pod-network"
     assert cni(render())["cniVersion"] == "0.3.1"
     assert [plugin["type"] for plugin in cni(render())["plugins"]] == ["calico", "portmap"]
+    assert cni(render())["plugins"][0]["mtu"] == 1480  # a number, or no pod starts
 
 
 def test_nodes_do_not_connect_to_a_disabled_typha() -> None:

@@ -55,7 +55,8 @@ def ipv6(computed: Values) -> Pool:
 
 OFF: JsonObject = {"overlay": {"enabled": False}}
 ON: JsonObject = {"overlay": {"enabled": True}}
-ON_VXLAN: JsonObject = {"overlay": {"enabled": True}, "vxlan": {"enabled": True}}
+VXLAN: JsonObject = {"vxlan": {"enabled": True}}
+ON_VXLAN: JsonObject = ON | VXLAN
 ROUTES: JsonObject = {"overlay": {"enabled": False, "createPodRoutes": True}}
 
 
@@ -67,6 +68,11 @@ ROUTES: JsonObject = {"overlay": {"enabled": False, "createPodRoutes": True}}
         (ON_VXLAN, "vxlan", True, "vxlan", "Always", "calico-ipam"),
         (OFF, "none", False, "ipip", "Never", "host-local"),
         (ROUTES, "bird", False, "ipip", "Never", "host-local"),
+        (VXLAN, "bird", True, "vxlan", "Always", "calico-ipam"),
+        (VXLAN | OFF, "none", False, "vxlan", "Never", "calico-ipam"),
+        (VXLAN | ROUTES, "bird", False, "vxlan", "Never", "calico-ipam"),
+        (VXLAN | {"backend": "none"}, "none", False, "vxlan", "Always", "calico-ipam"),
+        ({"overlay": {"createPodRoutes": True}}, "bird", False, "ipip", "Never", "host-local"),
         ({"backend": "none"}, "none", False, "ipip", "Never", "host-local"),
     ],
 )
@@ -105,7 +111,7 @@ def test_kube_controllers_run_unless_the_backend_is_none(config: JsonObject, *, 
         (ON, False),
         (OFF, True),
         ({**OFF, "snatToUpstreamDNS": {"enabled": False}}, False),
-        ({**OFF, "snatToUpstreamDNS": {}}, True),
+        ({**OFF, "snatToUpstreamDNS": {}}, False),
         ({"snatToUpstreamDNS": {"enabled": True}}, False),
     ],
 )
@@ -138,20 +144,29 @@ def test_dual_stack_can_have_an_overlay() -> None:
     assert (ipv4(computed).mode, ipv6(computed).mode) == ("Always", "Always")
 
 
-def test_vxlan_has_no_effect_without_an_overlay() -> None:
-    computed = values({"vxlan": {"enabled": True}})
-
-    assert computed.backend == "bird"
-    assert ipv4(computed).encapsulation == "ipip"
-
-
-def test_the_deprecated_fields_are_used_without_an_ipv4_block() -> None:
+def test_the_deprecated_fields_have_no_effect() -> None:
     old = {"ipip": "CrossSubnet", "ipAutodetectionMethod": "first-found"}
 
-    assert ipv4(values(old)).mode == "CrossSubnet"
-    assert ipv4(values(old)).auto_detection == "first-found"
-    assert ipv4(values(old | {"ipv4": {}})).mode == "Always"
-    assert ipv4(values(old | {"ipv4": {}})).auto_detection == "cidr=10.250.0.0/16"
+    block: JsonObject = {"ipv4": {}}
+    for more in ({}, block):
+        assert values(old | more) == values(more)
+
+
+@pytest.mark.parametrize("families", [V4, V6, DUAL])
+@pytest.mark.parametrize(
+    ("around", "name"),
+    [
+        *(({}, name) for name in ("typha", "ebpfDataplane", "overlay", "vxlan")),
+        *(({}, name) for name in ("birdExporter", "multus")),
+        (OFF, "snatToUpstreamDNS"),
+    ],
+)
+def test_a_setting_without_enabled_is_off_as_in_go(
+    around: JsonObject, name: str, families: tuple[str, ...]
+) -> None:
+    off = values({**around, name: {"enabled": False}}, families)
+    for spelling in ({}, {"enabled": None}):
+        assert values({**around, name: spelling}, families) == off
 
 
 @pytest.mark.parametrize(
@@ -318,20 +333,19 @@ def test_dual_stack_waits_for_the_range_of_ipv6_pods() -> None:
         ({"backend": "bird"} | OFF, V4, "backend"),
         ({"backend": "vxlan"}, V4, "backend"),
         ({"ipv4": {"mode": "Always"}} | OFF, V4, "ipv4.mode"),
-        ({"ipip": "Always"} | OFF, V4, "ipip"),
         ({"backend": "none", "ipv4": {"mode": "Always"}}, V4, "ipv4.mode"),
         ({"ipv6": {"mode": "Always"}}, V6, "ipv6.mode"),
         ({"overlay": {"enabled": True, "createPodRoutes": True}}, V4, "overlay.createPodRoutes"),
         ({"snatToUpstreamDNS": {"enabled": True}}, V4, "snatToUpstreamDNS"),
-        ({"vxlan": {"enabled": True}}, V4, "vxlan.enabled"),
+        (VXLAN | OFF, V4, "vxlan.enabled"),
         ({"ipam": {"type": "host-local"}} | ON_VXLAN, V4, "ipam.type"),
         ({"ipv4": {"pool": "ipip"}} | ON_VXLAN, V4, "ipv4.pool"),
         ({"multus": {"installCNIPlugins": True}}, V4, "multus.installCNIPlugins"),
         ({"ipam": {"cidr": "10.0.0.0/8"}}, DUAL, "ipam.cidr"),
         ({"autoScaling": {"mode": "vpa"}}, V4, "autoScaling.mode"),
         ({"autoScaling": {"resources": {"node": {"cpu": 1}}}}, V4, "autoScaling.resources"),
-        ({"ipip": "Always", "ipv4": {}}, V4, "ipip"),
-        ({"ipAutodetectionMethod": "first-found", "ipv4": {}}, V4, "ipAutodetectionMethod"),
+        ({"ipip": "Always"}, V4, "ipip"),
+        ({"ipAutodetectionMethod": "first-found"}, V4, "ipAutodetectionMethod"),
     ],
 )
 def test_conflicting_settings_are_warnings(

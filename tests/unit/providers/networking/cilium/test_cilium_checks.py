@@ -72,7 +72,7 @@ def test_an_empty_config_is_valid() -> None:
 @pytest.mark.parametrize(
     ("config", "path"),
     [
-        ({"hubble": {}}, "spec.providerConfig.hubble.enabled"),
+        ({"hubble": {"enabled": "yes"}}, "spec.providerConfig.hubble.enabled"),
         ({"tunel": "vxlan"}, "spec.providerConfig.tunel"),
         ({"mtu": "1400"}, "spec.providerConfig.mtu"),
         ({"l2Announcements": {"leaseDuration": "15"}}, "spec.providerConfig.l2Announcements"),
@@ -268,6 +268,12 @@ def test_node_local_dns_does_not_work_with_kube_proxy_in_mode_ipvs(
         ),
         (
             {"snatOutOfCluster": {"enabled": True}, "enableBPFMasquerade": True},
+            IPV4,
+            True,
+            "enableBPFMasquerade",
+        ),
+        (
+            {"enableIpv4Masquerade": False, "enableBPFMasquerade": True},
             IPV4,
             True,
             "enableBPFMasquerade",

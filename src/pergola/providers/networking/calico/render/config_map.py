@@ -13,6 +13,8 @@ from pergola.providers.networking.calico.values import Values
 NAME: Final = "calico-config"
 CONFLIST: Final = "10-calico.conflist"
 
+_MTU: Final = "__CNI_MTU__"
+
 
 def calico_config(values: Values) -> JsonObject:
     """Return the ConfigMap; the CNI installer replaces the words between double underscores."""
@@ -20,9 +22,14 @@ def calico_config(values: Values) -> JsonObject:
         "typha_service_name": "calico-typha" if values.typha else "none",
         "calico_backend": values.backend,
         "veth_mtu": values.veth_mtu,
-        "cni_network_config": json.dumps(cni_network_config(values), indent=2),
+        "cni_network_config": _text(cni_network_config(values)),
     }
     return manifest("v1", "ConfigMap", NAME, namespace=KUBE_SYSTEM, data=data)
+
+
+def _text(config: JsonObject) -> str:
+    """Return the template; the installer replaces words as they stand, and an MTU is a number."""
+    return json.dumps(config, indent=2).replace(f'"{_MTU}"', _MTU)
 
 
 def checksum(config: JsonObject) -> str:
@@ -38,7 +45,7 @@ def cni_network_config(values: Values) -> JsonObject:
         "log_file_path": "/var/log/calico/cni/cni.log",
         "datastore_type": "kubernetes",
         "nodename": "__KUBERNETES_NODE_NAME__",
-        "mtu": "__CNI_MTU__",
+        "mtu": _MTU,
         "ipam": _ipam(values),
         "policy": {"type": "k8s"},
         "kubernetes": {"kubeconfig": "__KUBECONFIG_FILEPATH__"},

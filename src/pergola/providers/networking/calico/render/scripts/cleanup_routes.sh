@@ -11,7 +11,5 @@ for family in -4 -6; do
     ip $family route flush proto $bird
   fi
 done
-for device in tunl0 vxlan.calico vxlan-v6.calico; do
-  ip link set dev "$device" down 2>/dev/null && echo "$device is down"
-done
+# The tunnels stay: nodes that have not restarted yet still send encapsulated packets.
 true
