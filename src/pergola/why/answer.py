@@ -72,7 +72,7 @@ class Part:
 
     Attributes:
         sentence: The verdict about the object, without its name, such as `is healthy`. The first
-            explainer with a sentence decides.
+            explainer with a sentence decides; if one found a problem, the first of those.
         next_steps: Advice in addition to that of the statements.
     """
 

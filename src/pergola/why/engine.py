@@ -8,6 +8,7 @@ from pergola.api.objects import (
     JsonObject,
     Key,
     deletion_timestamp_of,
+    uid_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
@@ -83,7 +84,7 @@ async def explain_object(
     return Answer(
         name=str(asked),
         state=state,
-        sentence=f"{asked} {_verdict(parts, state)}",
+        sentence=f"{asked} {_verdict(asked, parts, state)}",
         asked=asked,
         statements=statements,
         next_steps=tuple(dict.fromkeys(_next_steps(parts, statements))),
@@ -105,16 +106,28 @@ def _state(asked: Asked, statements: Iterable[Statement]) -> str:
     return "waiting" if Topic.WAITS in topics else "ok"
 
 
-def _verdict(parts: Iterable[Part], state: str) -> str:
+def _verdict(asked: Asked, parts: Iterable[Part], state: str) -> str:
+    """Return the first sentence of a part that found what is wrong; of any part if nothing is."""
     if state == "deleting":
         return "is being deleted"
-    return next(filter(None, (part.sentence for part in parts)), _VERDICTS[state])
+    sentences = (part.sentence for part in parts if state == "ok" or _has_trouble(part))
+    default = _VERDICTS[state] if uid_of(asked.obj) else _VERDICTS_BEFORE[state]
+    return next(filter(None, sentences), default)
 
 
+def _has_trouble(part: Part) -> bool:
+    return any(each.topic in _TROUBLE for each in part.statements)
+
+
+_TROUBLE: Final = (Topic.PROBLEM, Topic.WAITS)
 _VERDICTS: Final = {
     "unhealthy": "is not as it should be",
     "waiting": "is not ready yet",
     "ok": "exists, and nothing is known to be wrong with it",
+}
+_VERDICTS_BEFORE: Final = {
+    **_VERDICTS,
+    "ok": "does not exist yet, and nothing is known to be wrong with it",
 }
 
 

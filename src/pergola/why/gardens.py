@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.api.objects import Identity, JsonObject, map_at, maps_at
 from pergola.health.conditions import failing, failing_since
+from pergola.health.numbers import generation_problem
 from pergola.health.times import read_time
 from pergola.operator.reconcile.picture import Picture, Task
 from pergola.why.answer import Asked, Part, Statement, Topic
@@ -14,17 +15,24 @@ from pergola.why.reading import Reader
 async def explain(asked: Asked, reader: Reader) -> Part:
     """Return the last operation of a Garden, its errors, and the problems with its health."""
     del reader
-    problems = (*_errors(asked.obj), *_conditions(asked.obj))
+    statements = (*_operation(asked.obj), *_errors(asked.obj), *_conditions(asked.obj))
+    topics = {each.topic for each in statements}
+    sentence = "is reconciled and healthy"
+    if Topic.PROBLEM in topics:
+        sentence = "is not as it should be"
+    elif Topic.WAITS in topics:
+        sentence = "is not reconciled yet"
     return Part(
-        sentence="is not as it should be" if problems else "is reconciled and healthy",
-        statements=(*_operation(asked.obj), *problems),
-        next_steps=(_STATUS,) if problems else (),
+        sentence=sentence,
+        statements=statements,
+        next_steps=(_STATUS,) if Topic.PROBLEM in topics else (),
     )
 
 
 _RUNBOOK: Final = (
     "read what to do about {}: docs/how-to/operating-pergola.md#pergolaconditionfailing"
 )
+_FAILED: Final = ("Error", "Failed", "Aborted")
 _STATUS: Final = "see the tasks: pergola garden status; explain one: pergola garden why TASK"
 
 
@@ -35,11 +43,16 @@ def _operation(garden: JsonObject) -> Iterator[Statement]:
         yield Statement(topic=Topic.WAITS, text=text, advice="check that an operator runs")
         return
     state, description = last.get("state"), str(last.get("description") or "").rstrip(".")
-    yield Statement(
-        topic=Topic.DECIDED if state == "Succeeded" else Topic.WAITS,
-        text=f"operation {last.get('type')}, {state}, {last.get('progress')} %: {description}",
-        since=read_time(last.get("lastUpdateTime")),
-    )
+    operation, since = f"operation {last.get('type')}", read_time(last.get("lastUpdateTime"))
+    text = f"{state}, {last.get('progress')} %: {description}"
+    if state in _FAILED:
+        yield Statement(topic=Topic.PROBLEM, subject=operation, text=text, since=since)
+        return
+    topic = Topic.DECIDED if state == "Succeeded" else Topic.WAITS
+    yield Statement(topic=topic, text=f"{operation}, {text}", since=since)
+    if state == "Succeeded" and generation_problem(garden):
+        text = "an operator, which has not picked up the last change yet"
+        yield Statement(topic=Topic.WAITS, text=text, advice="check that an operator runs")
 
 
 def _errors(garden: JsonObject) -> Iterator[Statement]:

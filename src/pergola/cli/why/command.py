@@ -177,6 +177,7 @@ def _words(target: tuple[str, ...], *, has_file: bool) -> tuple[str, str]:
 
 
 def _manifest(path: Path) -> "JsonObject":
+    from pergola.api.object_metadata import metadata_problem
     from pergola.kube.yaml import parse_documents
 
     content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
@@ -188,5 +189,7 @@ def _manifest(path: Path) -> "JsonObject":
             objects.append(document.value)
     match objects:
         case [dict() as obj] if obj.get("kind") and obj.get("apiVersion"):
+            if problem := metadata_problem(obj):
+                raise WhyError(f"{path}: {problem}")
             return obj
     raise WhyError(f"{path} has {len(objects)} documents; it must have one, which is an object")

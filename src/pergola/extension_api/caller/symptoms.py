@@ -29,7 +29,7 @@ class Extension:
 
     Attributes:
         name: the holder of its heartbeat, e.g. `networking-calico`; if empty, any name of the form
-            `<something>-<type>`.
+            `<something>-<type>`, where `provider-aws` also fits the type `aws-route53`.
         namespace: where it runs; all namespaces are searched if empty.
     """
 
@@ -82,18 +82,24 @@ def heartbeat_symptom(
     """Return the problem of a type's extension according to heartbeats.
 
     Args:
-        name: the name of the extension; if empty, any name of the form `<something>-<type>`.
+        name: the name of the extension; if empty, any that fits the type. Extensions may have other
+            names, so the absence of one that fits proves nothing.
     """
     serving = [lease for lease in leases if _serves(holder_of(lease), extension_type, name)]
     if not serving:
         known = ", ".join(sorted({holder_of(lease) for lease in leases} - {""})) or "none"
-        who = f"extension {name}" if name else f"an extension for type {extension_type}"
-        return f"{who} has no heartbeat (seen: {known}): is it installed and running?"
+        if name or known == "none":
+            who = f"extension {name}" if name else f"an extension for type {extension_type}"
+            return f"{who} has no heartbeat (seen: {known}): is it installed and running?"
+        return f"perhaps none of those that run serves type {extension_type} (they are {known})"
     return is_alive(max(serving, key=_last_beat), now) or ""
 
 
 def _serves(holder: str, extension_type: str, name: str) -> bool:
-    return holder == name if name else holder.partition("-")[2] == extension_type
+    if name:
+        return holder == name
+    served = holder.partition("-")[2]
+    return bool(served) and f"{extension_type}-".startswith(f"{served}-")
 
 
 async def _cluster_symptom(client: Client, obj: JsonObject) -> str:

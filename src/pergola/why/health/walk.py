@@ -3,7 +3,7 @@
 from typing import Final
 
 from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, POD, PVC, SERVICE, STATEFUL_SET
-from pergola.api.objects import GroupKind, Identity, JsonObject
+from pergola.api.objects import GroupKind, Identity, JsonObject, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.garden.landscape.etcd_objects import ETCD
 from pergola.health import pod_trouble
@@ -106,7 +106,9 @@ def _problem(identity: Identity, obj: JsonObject | None) -> str | None:
 
 
 async def explain(asked: Asked, reader: Reader) -> Part:
-    """Return why an object is unhealthy, if it is."""
+    """Return why an object is unhealthy, if it is; nothing about one that does not exist yet."""
+    if not uid_of(asked.obj):
+        return Part()
     found = await unhealthy(Identity(asked.gvk, asked.key), reader)
     if found is None:
         return Part(sentence="is healthy")

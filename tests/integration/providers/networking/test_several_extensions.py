@@ -188,7 +188,9 @@ async def test_waiting_callers_find_the_heartbeat_of_the_second_extension(
         "spec": {"type": "weft"},
     }
     assert await explain(network) == ""
-    assert "has no heartbeat" in await explain({**network, "spec": {"type": "warp"}})
+    assert "none of those that run serves type warp" in await explain(
+        {**network, "spec": {"type": "warp"}}
+    )
 
 
 @pytest.mark.parametrize(

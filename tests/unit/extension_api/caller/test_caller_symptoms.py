@@ -37,12 +37,21 @@ def test_one_running_extension_of_a_type_is_enough() -> None:
 
 def test_a_missing_extension_is_reported_with_the_existing_ones() -> None:
     assert heartbeat_symptom([ALIVE, DEAD], "gardenet", "", NOW) == (
-        "an extension for type gardenet has no heartbeat (seen: networking-calico, "
-        "networking-cilium): is it installed and running?"
+        "perhaps none of those that run serves type gardenet (they are networking-calico, "
+        "networking-cilium)"
+    )
+    assert heartbeat_symptom([], "gardenet", "", NOW) == (
+        "an extension for type gardenet has no heartbeat (seen: none): is it installed and running?"
     )
     assert "extension networking-x has no heartbeat (seen: none)" in heartbeat_symptom(
         [], "x", "networking-x", NOW
     )
+
+
+def test_an_extension_may_serve_types_that_begin_with_its_own() -> None:
+    aws = lease("provider-aws", "2026-03-01T09:59:45.000000Z")
+    assert heartbeat_symptom([aws], "aws-route53", "", NOW) == ""
+    assert "awsome" in heartbeat_symptom([aws], "awsome", "", NOW)
 
 
 def test_a_missing_cluster_and_a_failed_shoot_are_reasons() -> None:
