@@ -97,6 +97,11 @@ class ApiError(KubeError):
         return maps_at(self.status, "details", "causes")
 
     @property
+    def is_namespace_terminating(self) -> bool:
+        """Whether nothing can be created in a namespace because it is being deleted."""
+        return any(cause.get("reason") == "NamespaceTerminating" for cause in self.causes)
+
+    @property
     def retry_after(self) -> float:
         """Seconds to wait before a retry, according to the server; 0 if it does not say."""
         seconds = map_at(self.status, "details").get("retryAfterSeconds")

@@ -333,8 +333,7 @@ class NamespacePolicies:
 
 def _is_gone(error: ApiError) -> bool:
     """Return whether an object cannot be created because its namespace is gone or terminating."""
-    causes = {cause.get("reason") for cause in error.causes}
-    return isinstance(error, NotFound) or "NamespaceTerminating" in causes
+    return isinstance(error, NotFound) or error.is_namespace_terminating
 
 
 def _is_valid(networking: RuntimeNetworking) -> bool:

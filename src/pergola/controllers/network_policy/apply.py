@@ -29,7 +29,6 @@ from pergola.runtime.controlling.controller import ReconcileError
 from pergola.runtime.task_group import TaskGroup
 
 _AT_ONCE: Final = 16
-_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 class ForeignPolicy(ReconcileError):
@@ -187,6 +186,4 @@ async def _attempt(
 
 def _is_going(error: ApiError) -> bool:
     """Return whether a namespace is terminating or gone, which an event will report anyway."""
-    if isinstance(error, Forbidden):
-        return any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in error.causes)
-    return isinstance(error, NotFound)
+    return isinstance(error, NotFound) or error.is_namespace_terminating

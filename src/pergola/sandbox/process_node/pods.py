@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from pergola.api.kinds import POD, SERVICE_ACCOUNT
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, namespace_of, uid_of
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
+from pergola.kube.errors import Forbidden, NotFound
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
@@ -89,7 +89,9 @@ class Pods:
         except MissingFile as missing:
             await self._report_waiting(pods, pod_status.CREATING, str(missing))
             return DONE  # until the object changes
-        except NotFound as gone:  # its ServiceAccount, while a namespace is deleted
+        except (NotFound, Forbidden) as gone:  # its ServiceAccount, while a namespace is deleted
+            if isinstance(gone, Forbidden) and not gone.is_namespace_terminating:
+                raise
             await self._report_waiting(pods, pod_status.CREATING, str(gone))
             return Again(_AGAIN_SECONDS)
         except (SandboxError, OSError) as error:
