@@ -176,8 +176,6 @@ async def test_a_rollout_is_awaited_until_replaced_pods_are_gone(
     await recorder.patch(POD, Key.of(old), {"metadata": {"finalizers": None}})
     await waiting
     assert await recorder.find(POD, Key.of(old)) is None
-    await deployer.apply(second)
-    await deployer.wait(second, 60 if is_managed else 0.0)  # what was found is remembered
 
 
 async def test_a_dependent_managed_resource_is_applied_once_the_one_before_is_ready(

@@ -5,10 +5,13 @@ server continues with the keys and authorities that it was started with.
 """
 
 import asyncio
+from datetime import datetime
 
 from pergola.api.kinds import DEPLOYMENT, POD
 from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, map_at
-from pergola.health import pods_problem
+from pergola.health.pods import pods_of
+from pergola.health.rules import is_skipped
+from pergola.health.workloads import replicas
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector, is_empty
 from pergola.operator.run.readiness import direct_problem
@@ -44,13 +47,21 @@ async def wait_rolled_out(
                 client, DEPLOYMENT, key, direct_problem(DEPLOYMENT), report
             )
             pods = await _pods(client, live or {})
-            problem = pods_problem(live or {}, pods, now=clock.now())
+            problem = _surplus(live or {}, pods, clock.now())
             if problem is None:
                 return live
             report(problem)
             await _changed(client, pods)
 
     return await wait_at_most(limit, DEPLOYMENT, key, wait, note)
+
+
+def _surplus(deployment: JsonObject, pods: list[JsonObject], now: datetime) -> str | None:
+    """Return a problem if there are more pods than desired; the status tells if there are fewer."""
+    if is_skipped(deployment):
+        return None
+    found, desired = sum(1 for _ in pods_of(deployment, pods, now=now)), replicas(deployment)
+    return f"there are {found} pods, expected {desired}" if found > desired else None
 
 
 async def _pods(client: Client, deployment: JsonObject) -> list[JsonObject]:
