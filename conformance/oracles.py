@@ -84,11 +84,13 @@ GARDENER: Final = OracleModule(
 """The oracle for Gardener."""
 AWS: Final = OracleModule("aws", "github.com/gardener/gardener-extension-provider-aws")
 """The oracle for Gardener's extension for AWS."""
+CALICO: Final = OracleModule("calico", "github.com/gardener/gardener-extension-networking-calico")
+"""The oracle for Gardener's extension for Calico."""
 FLUX: Final = OracleModule("flux", "github.com/fluxcd/pkg/runtime")
 """The oracle for the health checks of Flux."""
 ARGOCD: Final = OracleModule("argocd", "github.com/argoproj/argo-cd/v3")
 """The oracle for the health checks of Argo CD."""
-ORACLES: Final = {of.name: of for of in (GARDENER, AWS, FLUX, ARGOCD)}
+ORACLES: Final = {of.name: of for of in (GARDENER, AWS, CALICO, FLUX, ARGOCD)}
 """All oracles by name."""
 
 

@@ -1,0 +1,1 @@
+../gardener/protocol.go

@@ -1,0 +1,1 @@
+../gardener/refusals.go
