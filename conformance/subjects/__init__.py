@@ -11,6 +11,7 @@ from conformance.subjects.aws_parts import AwsBackupBucket, AwsCredentials, AwsI
 from conformance.subjects.aws_pools import AwsControlPlane, AwsWorker
 from conformance.subjects.aws_shoots import AwsShoot, AwsShootDefaults
 from conformance.subjects.aws_webhooks import AwsControlPlaneWebhooks
+from conformance.subjects.calico import CalicoConfig, CalicoObjects
 from conformance.subjects.configurations import (
     OPERATOR_CONFIG_SUBJECT,
     RESOURCE_MANAGER_CONFIG_SUBJECT,
@@ -56,6 +57,8 @@ SUBJECTS: Final[tuple[Subject, ...]] = (
     AwsShootDefaults(),
     AwsGardenObjects(),
     AwsImageFlavors(),
+    CalicoObjects(),
+    CalicoConfig(),
     PODS_SUBJECT,
     WORKLOADS_SUBJECT,
     VPAS_SUBJECT,

@@ -191,6 +191,7 @@ func document(text []byte) (json.RawMessage, error) {
 		return raw, nil
 	}
 	delete(object, "spec")
+	delete(object, "status")
 	return json.Marshal(object)
 }
 
