@@ -1,6 +1,6 @@
 """Networks of type calico, with their Shoots."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -13,8 +13,8 @@ NAMESPACE: Final = "shoot--demo--blue"
 _API_VERSION: Final = "calico.networking.extensions.gardener.cloud/v1alpha1"
 _PODS: Final = {"IPv4": "100.96.0.0/11", "IPv6": "2001:db8:1::/56"}
 _SERVICES: Final = {"IPv4": "100.64.0.0/13", "IPv6": "2001:db8:2::/112"}
-_NODES: Final = ("10.250.0.0/16", "10.251.0.0/16", "2001:db8:3::/56", "2001:db8:4::/64")
-_WITHOUT_IPV6: Final = ("10.250.0.0/16", "10.251.0.0/16")
+_NODES: Final = {"IPv4": "10.250.0.0/16", "IPv6": "2001:db8:3::/56"}
+_SOME_NODES: Final = (*_NODES.values(), "10.251.0.0/16", "2001:db8:4::/64")
 _FLAGS: Final = (True, False)
 _METHODS: Final = (
     "first-found",
@@ -47,6 +47,7 @@ _CIDRS: Final = ("usePodCIDR", "usePodCidr", "10.1.0.0/16", "2001:db8:5::/64")
 _ODD_CIDRS: Final = ("", "usePodCidrIPv6", "10.1.0.0", "10.1.0.1/16", "010.1.0.0/16")
 _MTUS: Final = ("0", "1430", "1480", "9000")
 _ODD_MTUS: Final = ("", "-1", "+1430", "01430", "1e3", "text", " 1430", 1430, 0)
+_SCALING: Final = ("cluster-proportional", "vpa", "static")
 _LOOPS: Final = ("Disabled", "Drop", "Reject")
 
 
@@ -61,8 +62,8 @@ def _usual(*values: JsonValue) -> SearchStrategy[Any]:
 
 def _struct(**fields: SearchStrategy[Any]) -> SearchStrategy[Any]:
     """Return objects that may lack any field; some are empty, and some are null."""
-    some = st.fixed_dictionaries({}, optional=fields)
-    return st.one_of(some, some, some, st.builds(dict), st.none())
+    some, whole = st.fixed_dictionaries({}, optional=fields), st.fixed_dictionaries(fields)
+    return st.one_of(whole, whole, whole, some, some, st.builds(dict), st.none())
 
 
 def _config(*, odd: bool) -> Mapping[str, SearchStrategy[Any]]:
@@ -102,7 +103,7 @@ def _config(*, odd: bool) -> Mapping[str, SearchStrategy[Any]]:
         "overlay": _struct(enabled=flag, createPodRoutes=flag),
         "snatToUpstreamDNS": enabled,
         "autoScaling": _struct(
-            mode=chosen(("cluster-proportional", "vpa", "static"), ("", "text")),
+            mode=chosen(_SCALING, ("", "text")),
             resources=_struct(node=amounts, typha=amounts),
         ),
         "vxlan": enabled,
@@ -127,7 +128,7 @@ _CORE: Final = (
     "ipip",
     "wireguardEncryption",
 )
-"""Fields that decide the routes between nodes together."""
+"""Fields that together decide the routes between nodes."""
 _TYPE: Final = {"apiVersion": _API_VERSION, "kind": "NetworkConfig"}
 
 
@@ -138,20 +139,49 @@ def _of(fields: Mapping[str, SearchStrategy[Any]], most: int) -> SearchStrategy[
     return st.tuples(st.sampled_from([{}, _TYPE]), chosen).map(lambda parts: parts[0] | parts[1])
 
 
-_ROUTES: Final = _of({name: _USUAL[name] for name in _CORE}, len(_CORE))
-_CONFIGS: Final = st.one_of(_ROUTES, _ROUTES, _of(_USUAL, 6), _of(_ODD, 2), st.none())
+_ROUTES: Final = st.fixed_dictionaries({}, optional={name: _USUAL[name] for name in _CORE})
+_TUNNELS: Final = st.fixed_dictionaries(
+    {name: st.fixed_dictionaries({"enabled": st.booleans()}) for name in ("overlay", "vxlan")},
+    optional={name: _USUAL[name] for name in ("ipam", "ipv4", "backend", "wireguardEncryption")},
+)
+_AMOUNTS: Final = _struct(cpu=st.sampled_from(_CPU), memory=st.sampled_from(_MEMORY))
+_RESOURCES: Final = {"resources": _struct(node=_AMOUNTS, typha=_AMOUNTS)}
+_WORKLOADS: Final = st.fixed_dictionaries(
+    {
+        "autoScaling": st.fixed_dictionaries(
+            {"mode": st.sampled_from(_SCALING)}, optional=_RESOURCES
+        )
+    },
+    optional={name: _USUAL[name] for name in sorted(_USUAL.keys() - {*_CORE, "autoScaling"})},
+)
+_CONFIGS: Final = st.one_of(
+    *(_ROUTES, _ROUTES, _TUNNELS, _WORKLOADS), _of(_USUAL, 6), _of(_ODD, 2), st.none()
+)
+
+_PLACES: Final = (
+    *_ODD,
+    *(f"{name}.enabled" for name in ("typha", "overlay", "vxlan", "ebpfDataplane", "multus")),
+    "overlay.createPodRoutes",
+    "ipv4.mode",
+    "ipv6.sourceNATEnabled",
+    "autoScaling.mode",
+    "autoScaling.resources",
+    "autoScaling.resources.node",
+    "autoScaling.resources.node.cpu",
+    "ipam.type",
+    "ipam.cidr",
+    "unknown",
+    "typha.unknown",
+    "Overlay",
+    "apiVersion",
+    "kind",
+)
+"""Fields that get values of other types, and unknown ones."""
 
 
-def _wrong() -> Iterator[SearchStrategy[JsonObject]]:
-    """Yield configs with a value of another type at one place."""
-    for name in _ODD:
-        yield ANYTHING.map(lambda value, name=name: {name: value})
-    for path in ("overlay.enabled", "overlay.createPodRoutes", "typha.enabled", "ipv4.mode",
-                 "autoScaling.mode", "autoScaling.resources", "autoScaling.resources.node",
-                 "autoScaling.resources.node.cpu", "ipam.type", "ipam.cidr"):  # fmt: skip
-        yield ANYTHING.map(lambda value, path=path: _nested(path, value))
-    for field in ("unknown", "Overlay", "apiVersion", "kind"):
-        yield ANYTHING.map(lambda value, field=field: {field: value})
+def _wrong() -> SearchStrategy[JsonObject]:
+    """Return configs with a value of any type at one place."""
+    return st.builds(_nested, st.sampled_from(_PLACES), ANYTHING)
 
 
 def _nested(path: str, value: JsonValue) -> JsonObject:
@@ -174,7 +204,7 @@ def _shoot(
     *,
     families: Sequence[str] = ("IPv4",),
     config: JsonValue = None,
-    nodes: str | None = _NODES[0],
+    has_nodes: bool = True,
     status: JsonObject | None = None,
     kube_proxy: JsonObject | None = None,
     vpa: bool | None = None,
@@ -190,7 +220,7 @@ def _shoot(
         "ipFamilies": list(families),
         "pods": _PODS[families[0]],
         "services": _SERVICES[families[0]],
-        **({} if nodes is None else {"nodes": nodes}),
+        **({"nodes": _NODES[families[0]]} if has_nodes else {}),
         **({} if config is None else {"providerConfig": config}),
     }
     return {
@@ -226,8 +256,9 @@ def question(
     config: JsonValue,
     families: Sequence[str] = ("IPv4",),
     *,
-    nodes: str | None = _NODES[0],
+    has_nodes: bool = True,
     in_status: Sequence[str] = (),
+    pods_in_status: bool = True,
     constraint: str | None = None,
     kube_proxy: JsonObject | None = None,
     vpa: bool | None = None,
@@ -237,10 +268,14 @@ def question(
     """Return a Network with its Shoot.
 
     Args:
-        in_status: the ranges of nodes in the status of the Shoot.
+        has_nodes: whether the spec of the Shoot has a range of nodes.
+        in_status: the ranges of nodes in its status.
+        pods_in_status: whether its status has the ranges of pods.
         constraint: the status of the constraint about a migration to two IP families.
     """
-    known: JsonObject = {"pods": [_PODS[family] for family in families]}
+    known: JsonObject = {}
+    if pods_in_status:
+        known["pods"] = [_PODS[family] for family in families]
     if in_status:
         known["nodes"] = list(in_status)
     status: JsonObject = {"networking": known}
@@ -250,7 +285,7 @@ def question(
     shoot = _shoot(
         families=families,
         config=config,
-        nodes=nodes,
+        has_nodes=has_nodes,
         status=status,
         kube_proxy=kube_proxy,
         vpa=vpa,
@@ -281,8 +316,9 @@ def some_network() -> SearchStrategy[JsonObject]:
         _without_kube_proxy_or,
         _CONFIGS,
         st.sampled_from(_FAMILIES),
-        nodes=st.sampled_from([_NODES[0], _NODES[0], None, _NODES[2]]),
-        in_status=st.lists(st.sampled_from(_NODES), max_size=3, unique=True),
+        has_nodes=st.sampled_from([True, True, False]),
+        in_status=st.lists(st.sampled_from(_SOME_NODES), max_size=3, unique=True),
+        pods_in_status=st.sampled_from([True] * 7 + [False]),
         constraint=st.sampled_from([None, None, None, "True", "False", "Progressing"]),
         kube_proxy=_PROXIES,
         vpa=st.sampled_from([None, True, False]),
@@ -301,7 +337,7 @@ def _without_kube_proxy_or(config: JsonValue, families: Sequence[str], **rest: A
 
 def some_shoot() -> SearchStrategy[JsonObject]:
     """Return Shoots with configs that have odd values and values of other types."""
-    configs = st.one_of(_of(_ODD, 3), _of(_ODD, 3), st.one_of([*_wrong()]))
+    configs = st.one_of(_of(_ODD, 3), _of(_ODD, 3), _wrong())
     return st.builds(_only_shoot, configs, st.sampled_from(_FAMILIES), kube_proxy=_PROXIES)
 
 
@@ -309,59 +345,76 @@ def _only_shoot(config: JsonValue, families: Sequence[str], **rest: Any) -> Json
     return {"shoot": _shoot(families=families, config=config, **rest)}
 
 
-TABLE: Final[Sequence[tuple[JsonValue, Sequence[str]]]] = tuple(
-    (config, families)
-    for families in _FAMILIES[1:]
-    for config in (
-        None,
-        {},
-        {"typha": {}},
-        {"overlay": {}},
-        {"overlay": {"enabled": None}},
-        {"overlay": {"enabled": True}},
-        {"overlay": {"enabled": False}},
-        {"overlay": {"createPodRoutes": True}},
-        {"overlay": {"enabled": False, "createPodRoutes": True}},
-        {"overlay": {"enabled": True, "createPodRoutes": True}},
-        {"vxlan": {}},
-        {"vxlan": {"enabled": True}},
-        {"vxlan": {"enabled": True}, "overlay": {"enabled": True}},
-        {"vxlan": {"enabled": True}, "overlay": {"enabled": False}},
-        {"vxlan": {"enabled": True}, "ipam": {"type": "host-local"}},
-        {"snatToUpstreamDNS": {}, "overlay": {"enabled": False}},
-        {"snatToUpstreamDNS": {"enabled": False}, "overlay": {"enabled": False}},
-        {"ebpfDataplane": {}},
-        {"ebpfDataplane": {"enabled": True}},
-        {"birdExporter": {}},
-        {"birdExporter": {"enabled": True}},
-        {"multus": {}},
-        {"multus": {"enabled": True, "installCNIPlugins": True}},
-        {"ipam": {}},
-        {"ipam": {"type": ""}},
-        {"ipam": {"type": "calico-ipam"}},
-        {"ipam": {"cidr": "usePodCIDR"}},
-        {"ipam": {"cidr": "10.1.0.0/16"}},
-        {"ipv4": {}},
-        {"ipv4": {"mode": "Never"}, "ipip": "Always"},
-        {"ipv4": {"pool": "vxlan"}},
-        {"ipv4": {"pool": "vxlan"}, "backend": "vxlan"},
-        {"ipv6": {}},
-        {"ipv6": {"mode": "Always"}},
-        {"ipv6": {"sourceNATEnabled": True}},
-        {"backend": "none"},
-        {"backend": "vxlan"},
-        {"ipip": "Never"},
-        {"ipip": "CrossSubnet"},
-        {"ipAutodetectionMethod": "can-reach=10.0.0.1"},
-        {"ipv4": {"autoDetectionMethod": "can-reach=10.0.0.1"}},
-        {"wireguardEncryption": True},
-        {"serviceLoopPrevention": "Drop"},
-        {"vethMTU": "1430"},
-        {"autoScaling": {}},
-        {"autoScaling": {"mode": "vpa"}},
-        {"autoScaling": {"mode": "static", "resources": {"node": {"cpu": 0.5}}}},
-        {"autoScaling": {"mode": "static", "resources": {"node": {"memory": "1e9"}, "typha": {}}}},
-        {"autoScaling": {"mode": "static", "resources": {"typha": {"cpu": 1, "memory": 1000000}}}},
-    )
+_TABLE: Final[Sequence[JsonObject | None]] = (
+    None,
+    {},
+    {"typha": {}},
+    {"overlay": {}},
+    {"overlay": {"enabled": None}},
+    {"overlay": {"enabled": True}},
+    {"overlay": {"enabled": False}},
+    {"overlay": {"createPodRoutes": True}},
+    {"overlay": {"enabled": False, "createPodRoutes": True}},
+    {"overlay": {"enabled": True, "createPodRoutes": True}},
+    {"vxlan": {}},
+    {"vxlan": {"enabled": True}},
+    {"vxlan": {"enabled": True}, "overlay": {"enabled": True}},
+    {"vxlan": {"enabled": True}, "overlay": {"enabled": False}},
+    {"vxlan": {"enabled": True}, "ipam": {"type": "host-local"}},
+    {"snatToUpstreamDNS": {}, "overlay": {"enabled": False}},
+    {"snatToUpstreamDNS": {"enabled": False}, "overlay": {"enabled": False}},
+    {"ebpfDataplane": {}},
+    {"ebpfDataplane": {"enabled": True}},
+    {"birdExporter": {}},
+    {"birdExporter": {"enabled": True}},
+    {"multus": {}},
+    {"multus": {"enabled": True, "installCNIPlugins": True}},
+    {"ipam": {}},
+    {"ipam": {"type": ""}},
+    {"ipam": {"type": "calico-ipam"}},
+    {"ipam": {"cidr": "usePodCIDR"}},
+    {"ipam": {"cidr": "10.1.0.0/16"}},
+    {"ipv4": {}},
+    {"ipv4": {"mode": "Never"}, "ipip": "Always"},
+    {"ipv4": {"pool": "vxlan"}},
+    {"ipv4": {"pool": "vxlan"}, "backend": "vxlan"},
+    {"ipv6": {}},
+    {"ipv6": {"mode": "Always"}},
+    {"ipv6": {"sourceNATEnabled": True}},
+    {"backend": "none"},
+    {"backend": "vxlan"},
+    {"ipip": "Never"},
+    {"ipip": "CrossSubnet"},
+    {"ipAutodetectionMethod": "can-reach=10.0.0.1"},
+    {"ipv4": {"autoDetectionMethod": "can-reach=10.0.0.1"}},
+    {"wireguardEncryption": True},
+    {"serviceLoopPrevention": "Drop"},
+    {"vethMTU": "1430"},
+    {"autoScaling": {}},
+    {"autoScaling": {"mode": "vpa"}},
+    {"autoScaling": {"mode": "vpa", "resources": {"node": {"cpu": "500m", "memory": "1Gi"}}}},
+    {"autoScaling": {"mode": "vpa", "resources": {"typha": {"cpu": 1}}}, "typha": {}},
+    {"autoScaling": {"mode": "vpa"}, "typha": {"enabled": False}},
+    {"typha": {"enabled": False}},
+    {"autoScaling": {"mode": "static", "resources": {"node": {"cpu": 0.5}}}},
+    {"autoScaling": {"mode": "static", "resources": {"node": {"memory": "1e9"}, "typha": {}}}},
+    {"autoScaling": {"mode": "static", "resources": {"typha": {"cpu": 1, "memory": 1000000}}}},
 )
-"""Configs with each option, for each choice of IP families."""
+_EBPF: Final[JsonObject] = {"ebpfDataplane": {"enabled": True}}
+_BOTH: Final = ("IPv4", "IPv6")
+TABLE: Final[Sequence[JsonObject]] = (
+    *(question(config, families) for families in _FAMILIES[1:] for config in _TABLE),
+    *(question(config, vpa=True) for config in _TABLE if config and "autoScaling" in config),
+    *(question(_EBPF, non_privileged=True, kube_proxy={"enabled": on}) for on in _FLAGS),
+    question(_EBPF, kube_proxy={"enabled": False, "mode": "IPTables"}),
+    question({}, kube_proxy={"enabled": False}),
+    question({}, kube_proxy={"mode": "NFTables"}),
+    question({"birdExporter": {"enabled": True}}, non_privileged=True),
+    question({}, in_status=_SOME_NODES),
+    question({}, in_status=_SOME_NODES, has_nodes=False),
+    question({"ipv4": {"autoDetectionMethod": "first-found"}}, in_status=_SOME_NODES),
+    question({}, _BOTH, in_status=_SOME_NODES),
+    question({}, _BOTH, pods_in_status=False),
+    *(question({"ipv6": {}}, _BOTH, constraint=status) for status in ("True", "False")),
+)
+"""Networks with each option, for each choice of IP families, and with some options of the Shoot."""

@@ -1,6 +1,6 @@
 """Networks of type calico: every object for the Shoot, and the verdict of admission."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 from conformance.comparison import ABSENT, Difference, differences, refusals
 from conformance.documents import client_of
 from conformance.oracles import CALICO, Answer
-from conformance.strategies.calico import TABLE, question, some_network, some_shoot
+from conformance.strategies.calico import TABLE, some_network, some_shoot
 from pergola.api.objects import JsonObject, JsonValue, Key, map_at, maps_at
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import ExtensionError
@@ -24,18 +24,26 @@ from pergola.providers.networking.shoot_validator import check_shoot
 from pergola.runtime.clock import SystemClock
 from tests.support import originals
 from tests.support.originals import documented, rendered_fields
+from tests.support.readable import title
 
 _PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "calico-differences.md"
 _CODE: Final = ("pergola.providers.networking.calico",)
 _MTU: Final = "1480"
-_MAIN: Final = {
-    "DaemonSet calico-node": "calico-node",
-    "Deployment calico-typha-deploy": "calico-typha",
-}
+_AGENT: Final = "DaemonSet calico-node"
+_MAIN: Final = {_AGENT: "calico-node", "Deployment calico-typha-deploy": "calico-typha"}
 """The containers whose requests are compared, by workload."""
 _CONTAINERS: Final = ("initContainers", "containers")
-_OF_CALICO_IPAM: Final = ("assign_ipv4", "assign_ipv6")
-"""Settings of calico-ipam, which host-local ignores."""
+_IGNORED: Final[Mapping[str, Sequence[str]]] = {
+    "calico-ipam": ("ranges", "subnet"),
+    "host-local": ("assign_ipv4", "assign_ipv6"),
+}
+"""Settings of the CNI plugin that have no effect, by the assignment of addresses."""
+_UNLESS_SET: Final[JsonObject] = {
+    "pod.containers.calico-node.env.CALICO_IPV4POOL_IPIP": "Never",
+    "pod.containers.calico-node.env.CALICO_IPV4POOL_VXLAN": "Never",
+    "pod.containers.calico-node.env.CALICO_IPV6POOL_VXLAN": "Never",
+}
+"""Variables of calico-node with the values that it takes for missing ones."""
 
 
 class CalicoObjects:
@@ -52,8 +60,7 @@ class CalicoObjects:
 
     def table(self) -> Iterator[JsonObject]:
         """Yield Networks with each option."""
-        for config, families in TABLE:
-            yield question(config, families)
+        yield from TABLE
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return Networks with random options."""
@@ -94,8 +101,7 @@ class CalicoConfig:
 
     def table(self) -> Iterator[JsonObject]:
         """Yield Shoots with each option."""
-        for config, families in TABLE:
-            yield {"shoot": question(config, families)["shoot"]}
+        yield from ({"shoot": each["shoot"]} for each in TABLE)
 
     def questions(self) -> SearchStrategy[JsonObject]:
         """Return Shoots with odd configs."""
@@ -153,16 +159,14 @@ def _context(network: JsonObject, shoot: JsonObject) -> Context:
 
 def _compared(theirs: list[JsonObject], ours: list[JsonObject]) -> Iterator[Difference]:
     one, other = _fields_of(theirs), _fields_of(ours)
-    for title in sorted(one.keys() | other.keys()):
-        for difference in _of_object(title, one.get(title), other.get(title)):
-            if not _is_documented(title, difference):
-                path = f"{title}: {difference.path}"
+    for name in sorted(one.keys() | other.keys()):
+        for difference in _of_object(one.get(name), other.get(name)):
+            if not _is_documented(name, difference):
+                path = f"{name}: {difference.path}"
                 yield Difference(path, difference.theirs, difference.ours)
 
 
-def _of_object(
-    title: str, theirs: JsonObject | None, ours: JsonObject | None
-) -> Iterator[Difference]:
+def _of_object(theirs: JsonObject | None, ours: JsonObject | None) -> Iterator[Difference]:
     """Yield the differing fields of an object; one for an object that only one side has."""
     if theirs is None or ours is None:
         yield Difference("object", _presence(theirs), _presence(ours))
@@ -170,12 +174,16 @@ def _of_object(
     unshared = {name for each in _CONTAINERS for name in _unshared(each, theirs, ours)}
     for field in sorted(theirs.keys() | ours.keys()):
         if not any(field.startswith(f"{name}.") for name in unshared):
-            yield from differences(theirs.get(field), ours.get(field), field)
+            yield from differences(_only(field, theirs), _only(field, ours))
+
+
+def _only(field: str, of: JsonObject) -> JsonObject:
+    return {field: of[field]} if field in of else {}
 
 
 def _unshared(of: str, theirs: JsonObject, ours: JsonObject) -> Iterator[str]:
     """Yield the containers that only one side has."""
-    one, other = (set(each.get(f"names of {of}") or ()) for each in (theirs, ours))
+    one, other = (set(str(each.get(f"names of {of}", "")).split()) for each in (theirs, ours))
     yield from (f"pod.{of}.{name}" for name in one ^ other)
 
 
@@ -184,9 +192,9 @@ def _documented() -> Sequence[originals.Difference]:
     return documented(_PAGE)
 
 
-def _is_documented(title: str, difference: Difference) -> bool:
-    """Return whether the documentation explains a difference."""
-    found = originals.Difference(title, "*" if difference.path == "object" else difference.path)
+def _is_documented(name: str, difference: Difference) -> bool:
+    """Return whether the documentation explains a difference in an object."""
+    found = originals.Difference(name, "*" if difference.path == "object" else difference.path)
     return any(row.covers(found) for row in _documented())
 
 
@@ -196,15 +204,17 @@ def _fields_of(objects: list[JsonObject]) -> dict[str, JsonObject]:
     Beyond the readable ones, these are the names and images of containers, and content in JSON. The
     requests of the main containers have names of their own, because those of others may differ.
     """
-    found = {title: dict(fields) for title, fields in rendered_fields(objects).items()}
+    found = {name: dict(fields) for name, fields in rendered_fields(objects).items()}
     for obj in objects:
-        title = f"{obj['kind']} {obj['metadata']['name']}"
-        fields = found[title]
+        name = title(obj)
+        fields = found[name]
         for of in _CONTAINERS:
             fields |= _names_and_images(of, obj)
         if obj["kind"] == "ConfigMap":
             fields |= {f"data.{key}": _content(str(text)) for key, text in obj["data"].items()}
-        if main := _MAIN.get(title):
+        if name == _AGENT:
+            found[name] = fields = _UNLESS_SET | fields
+        if main := _MAIN.get(name):
             _rename_requests(fields, main)
     return found
 
@@ -217,11 +227,14 @@ def _names_and_images(of: str, obj: JsonObject) -> JsonObject:
     # Init containers run one after the other; the order of others is the same to a cluster.
     ordered = names if of == "initContainers" else sorted(names)
     images = {f"pod.{of}.{each['name']}.image": each["image"] for each in containers}
-    return {f"names of {of}": ordered, **images}
+    return {f"names of {of}": " ".join(ordered), **images}
 
 
 def _content(text: str) -> JsonValue:
-    """Return content of a ConfigMap as its reader sees it: the CNI plugin after its installation."""
+    """Return content of a ConfigMap as its reader sees it.
+
+    For the CNI plugin, that is after its installation on a node. Its level of logs is left out.
+    """
     try:
         found: JsonValue = orjson.loads(text.replace("__CNI_MTU__", _MTU))
     except orjson.JSONDecodeError:
@@ -229,9 +242,10 @@ def _content(text: str) -> JsonValue:
     if isinstance(found, dict):
         for plugin in maps_at(found, "plugins"):
             plugin.pop("log_level", None)
-            if (ipam := map_at(plugin, "ipam")).get("type") == "host-local":
-                for name in _OF_CALICO_IPAM:
-                    ipam.pop(name, None)
+            ipam = map_at(plugin, "ipam")
+            for name in _IGNORED.get(str(ipam.get("type")), ()):
+                ipam.pop(name, None)
+        return {name: value for name, value in found.items() if value != []}
     return found
 
 

@@ -14,11 +14,9 @@ import (
 	"github.com/gardener/gardener/extensions/pkg/util"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/chartrenderer"
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -31,8 +29,6 @@ import (
 	"github.com/gardener/gardener-extension-networking-calico/pkg/controller"
 	"github.com/gardener/gardener-extension-networking-calico/pkg/features"
 )
-
-const seedVersion = "1.34.0"
 
 // seedScheme has the kinds that the actuator reads and writes on a seed; with all kinds, writes of a
 // fake client are slow.
@@ -51,11 +47,10 @@ var converter = managedfields.NewDeducedTypeConverter()
 type network struct {
 	Families []extensionsv1alpha1.IPFamily `json:"families"`
 	Shoot    []json.RawMessage             `json:"shoot"`
-	Seed     []string                      `json:"seed"`
 }
 
-// networkObjects reconciles a Network on an empty seed, and returns the objects for the Shoot, and
-// the names of those next to the Network. Definitions have no content.
+// networkObjects reconciles a Network on an empty seed, and returns the objects for the Shoot.
+// Definitions have no content.
 func networkObjects(input json.RawMessage) (any, error) {
 	var in struct {
 		Network json.RawMessage `json:"network"`
@@ -87,13 +82,8 @@ func networkObjects(input json.RawMessage) (any, error) {
 	if err := objects.Get(ctx, client.ObjectKeyFromObject(desired), desired); err != nil {
 		return nil, unanswered{err}
 	}
-	renderer, err := util.NewChartRendererForShoot(seedVersion)
-	if err != nil {
-		return nil, unanswered{err}
-	}
-	seed := &applied{Interface: renderer}
 	actuator := controller.NewActuator(
-		process{objects: objects}, seed, extensionscontroller.ChartRendererFactoryFunc(util.NewChartRendererForShoot),
+		process{objects: objects}, monitoring{}, extensionscontroller.ChartRendererFactoryFunc(util.NewChartRendererForShoot),
 	)
 	if err := actuator.Reconcile(ctx, logr.Discard(), desired, cluster); err != nil {
 		return nil, err
@@ -106,24 +96,6 @@ func networkObjects(input json.RawMessage) (any, error) {
 	}
 	if found.Shoot, err = documents(content); err != nil {
 		return nil, err
-	}
-	found.Seed, err = names(seed.manifest.Bytes())
-	return found, err
-}
-
-// names returns the kinds and names of the objects in a rendered chart.
-func names(content []byte) ([]string, error) {
-	objects, err := documents(content)
-	if err != nil {
-		return nil, err
-	}
-	found := []string{}
-	for _, raw := range objects {
-		object := &metav1.PartialObjectMetadata{}
-		if err := json.Unmarshal(raw, object); err != nil {
-			return nil, err
-		}
-		found = append(found, object.Kind+" "+object.Name)
 	}
 	return found, nil
 }
@@ -195,36 +167,11 @@ func document(text []byte) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// applied is a chart applier that keeps what it renders.
-type applied struct {
-	chartrenderer.Interface
-	manifest bytes.Buffer
-}
+// monitoring is a chart applier that ignores the one chart for the seed.
+type monitoring struct{ kubernetes.ChartApplier }
 
-func (a *applied) ApplyFromEmbeddedFS(_ context.Context, files embed.FS, path, namespace, name string, options ...kubernetes.ApplyOption) error {
-	with := &kubernetes.ApplyOptions{}
-	for _, option := range options {
-		option.MutateApplyOptions(with)
-	}
-	release, err := a.RenderEmbeddedFS(files, path, name, namespace, with.Values)
-	if err != nil {
-		return err
-	}
-	a.manifest.WriteString("\n---\n")
-	a.manifest.Write(release.Manifest())
+func (monitoring) ApplyFromEmbeddedFS(context.Context, embed.FS, string, string, string, ...kubernetes.ApplyOption) error {
 	return nil
-}
-
-func (a *applied) DeleteFromEmbeddedFS(context.Context, embed.FS, string, string, string, ...kubernetes.DeleteOption) error {
-	return unanswered{errors.New("nothing is deleted")}
-}
-
-func (a *applied) ApplyFromArchive(context.Context, []byte, string, string, ...kubernetes.ApplyOption) error {
-	return unanswered{errors.New("the charts are embedded")}
-}
-
-func (a *applied) DeleteFromArchive(context.Context, []byte, string, string, ...kubernetes.DeleteOption) error {
-	return unanswered{errors.New("the charts are embedded")}
 }
 
 // process is a manager whose cache and API server always agree.
