@@ -32,6 +32,8 @@ _MTU: Final = "1480"
 _AGENT: Final = "DaemonSet calico-node"
 _MAIN: Final = {_AGENT: "calico-node", "Deployment calico-typha-deploy": "calico-typha"}
 """The containers whose requests are compared, by workload."""
+_POLICIES: Final = "resourcePolicy"
+_POLICY: Final = "containerPolicies"
 _CONTAINERS: Final = ("initContainers", "containers")
 _IGNORED: Final[Mapping[str, Sequence[str]]] = {
     "calico-ipam": ("ranges", "subnet"),
@@ -210,6 +212,8 @@ def _fields_of(objects: list[JsonObject]) -> dict[str, JsonObject]:
         fields = found[name]
         for of in _CONTAINERS:
             fields |= _names_and_images(of, obj)
+        if obj["kind"] == "VerticalPodAutoscaler":
+            fields |= _policies(obj, objects)
         if obj["kind"] == "ConfigMap":
             fields |= {f"data.{key}": _content(str(text)) for key, text in obj["data"].items()}
         if name == _AGENT:
@@ -220,7 +224,7 @@ def _fields_of(objects: list[JsonObject]) -> dict[str, JsonObject]:
 
 
 def _names_and_images(of: str, obj: JsonObject) -> JsonObject:
-    containers = maps_at(obj, "spec", "template", "spec", of)
+    containers = maps_at(_pod(obj), of)
     names = [str(each["name"]) for each in containers]
     if not names:
         return {}
@@ -228,6 +232,22 @@ def _names_and_images(of: str, obj: JsonObject) -> JsonObject:
     ordered = names if of == "initContainers" else sorted(names)
     images = {f"pod.{of}.{each['name']}.image": each["image"] for each in containers}
     return {f"names of {of}": " ".join(ordered), **images}
+
+
+def _policies(scaler: JsonObject, objects: list[JsonObject]) -> JsonObject:
+    """Return the policy of each container that an autoscaler finds in its workload."""
+    spec = map_at(scaler, "spec")
+    listed = {str(each["containerName"]): each for each in maps_at(spec, _POLICIES, _POLICY)}
+    target = map_at(spec, "targetRef")
+    pods = [_pod(each) for each in objects if title(each) == f"{target['kind']} {target['name']}"]
+    names = [str(container["name"]) for pod in pods for container in maps_at(pod, "containers")]
+    found: JsonObject = {f"spec.{_POLICIES}.{_POLICY}": None}
+    for name in names:
+        policy = {**(listed.get(name) or listed.get("*") or {})}
+        policy.pop("containerName", None)
+        least = {key: _amount(amount) for key, amount in map_at(policy, "minAllowed").items()}
+        found[f"policy of {name}"] = {**policy, "minAllowed": least}
+    return found
 
 
 def _content(text: str) -> JsonValue:
@@ -252,8 +272,18 @@ def _content(text: str) -> JsonValue:
 def _rename_requests(fields: JsonObject, container: str) -> None:
     prefix = f"pod.containers.{container}.resources.requests."
     for name in [each for each in fields if each.startswith(prefix)]:
-        amount = parse_quantity(fields.pop(name))
-        fields[f"requests of {container}: {name.removeprefix(prefix)}"] = str(amount.normalize())
+        fields[f"requests of {container}: {name.removeprefix(prefix)}"] = _amount(fields.pop(name))
+
+
+def _amount(quantity: JsonValue) -> str:
+    """Return the amount that a quantity stands for; different texts may mean the same."""
+    if not isinstance(quantity, str | int | float):
+        raise AssertionError("a quantity is a text or a number")
+    return str(parse_quantity(quantity).normalize())
+
+
+def _pod(obj: JsonObject) -> JsonObject:
+    return map_at(obj, "spec", "template", "spec")
 
 
 def _presence(obj: JsonObject | None) -> str:
