@@ -40,12 +40,12 @@ _IGNORED: Final[Mapping[str, Sequence[str]]] = {
     "host-local": ("assign_ipv4", "assign_ipv6"),
 }
 """Settings of the CNI plugin that have no effect, by the assignment of addresses."""
-_UNLESS_SET: Final[JsonObject] = {
-    "pod.containers.calico-node.env.CALICO_IPV4POOL_IPIP": "Never",
-    "pod.containers.calico-node.env.CALICO_IPV4POOL_VXLAN": "Never",
-    "pod.containers.calico-node.env.CALICO_IPV6POOL_VXLAN": "Never",
-}
-"""Variables of calico-node with the values that it takes for missing ones."""
+_NEVER: Final = "Never"
+_MODES: Final = tuple(
+    f"pod.containers.calico-node.env.CALICO_{pool}"
+    for pool in ("IPV4POOL_IPIP", "IPV4POOL_VXLAN", "IPV6POOL_VXLAN")
+)
+"""Variables of calico-node for which it takes `Never` if they are missing or `Off`."""
 
 
 class CalicoObjects:
@@ -217,7 +217,8 @@ def _fields_of(objects: list[JsonObject]) -> dict[str, JsonObject]:
         if obj["kind"] == "ConfigMap":
             fields |= {f"data.{key}": _content(str(text)) for key, text in obj["data"].items()}
         if name == _AGENT:
-            found[name] = fields = _UNLESS_SET | fields
+            modes = {mode: fields.get(mode, _NEVER) for mode in _MODES}
+            fields |= {mode: _NEVER if value == "Off" else value for mode, value in modes.items()}
         if main := _MAIN.get(name):
             _rename_requests(fields, main)
     return found
@@ -265,6 +266,8 @@ def _content(text: str) -> JsonValue:
             ipam = map_at(plugin, "ipam")
             for name in _IGNORED.get(str(ipam.get("type")), ()):
                 ipam.pop(name, None)
+            if isinstance(subnet := ipam.get("subnet"), str):
+                ipam["subnet"] = subnet.casefold()  # the plugin compares words like this
         return {name: value for name, value in found.items() if value != []}
     return found
 
