@@ -61,6 +61,12 @@ def lines() -> Iterator[Line]:
         "tests/integration/providers/aws/test_aws_original.py",
     )
     yield Line(
+        "Gardener's Calico extension",
+        "compared",
+        _module(_ORACLES / "calico", "github.com/gardener/gardener-extension-networking-calico"),
+        "conformance",
+    )
+    yield Line(
         "Kubernetes", "runtime cluster, virtual cluster, Seed and Shoot", kubernetes, "tests"
     )
     yield Line(
