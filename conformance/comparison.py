@@ -21,7 +21,7 @@ ABSENT: Final = "absent"
 GARDEN_OBJECTS: Final = "garden-objects"
 """The subject whose decided differences are part of the product."""
 _EXPLAINED: Final = 555
-MOST: Final = 75
+MOST: Final = 100
 """The highest permitted number of decided differences; 15 are for control planes on AWS."""
 
 

@@ -19,7 +19,7 @@ from pergola.extensions.actuator import Context, Status
 from pergola.kube.quantities import parse_quantity
 from pergola.providers.networking.calico import Calico, FeatureGates
 from pergola.providers.networking.plugin import Rendered
-from pergola.providers.networking.rollout import plan_of
+from pergola.providers.networking.rollout import network_status, plan_of
 from pergola.providers.networking.shoot_validator import check_shoot
 from pergola.runtime.clock import SystemClock
 from tests.support import originals
@@ -135,7 +135,8 @@ def _rendered(question: JsonObject) -> tuple[Rendered, list[JsonValue]]:
     gates, network = question["gates"], question["network"]
     plugin = _plugin(non_privileged=bool(gates.get("NonPrivilegedCalicoNode")))
     plan = plan_of(plugin, _context(network, question["shoot"]), network)
-    return plugin.render(plan), list(plan.families)
+    rendered = plugin.render(plan)
+    return rendered, network_status(plugin, plan, rendered)["ipFamilies"]
 
 
 @cache

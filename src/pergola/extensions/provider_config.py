@@ -85,7 +85,7 @@ def _type_findings(
     return [
         Finding(child(path, field), f'must be "{desired}"')
         for field, desired in expected.items()
-        if value.get(field, "") != desired and (needs_type or value.get(field, "") != "")
+        if value.get(field) != desired and (needs_type or value.get(field) not in (None, ""))
     ]
 
 

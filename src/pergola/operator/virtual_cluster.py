@@ -33,7 +33,7 @@ from pergola.runtime.task_group import gathered
 Reach = Callable[[ClusterConfig], ClusterConfig]
 """Maps the configuration of an API server, for example to another address."""
 
-LookUp = Callable[[str], Awaitable[bool | None]]
+Resolve = Callable[[str], Awaitable[bool | None]]
 """Returns whether a host name has an address; None if no resolver answered."""
 
 _NO_ANSWER: Final = (socket.EAI_AGAIN, socket.EAI_FAIL)
@@ -64,7 +64,7 @@ class VirtualCluster:
         runtime: A client of the runtime cluster, for reading the kubeconfig at each use. qps,
             burst: Limits of the client.
         observe: Called for each answer of the virtual cluster.
-        look_up: Looks up the host of the Service.
+        resolve: Looks up the host of the Service.
         patience: The seconds until it is looked up again if no resolver answered.
 
     Attributes:
@@ -79,13 +79,13 @@ class VirtualCluster:
         burst: int | None = None,
         reach: Reach | None = None,
         observe: Observer = unobserved,
-        look_up: LookUp | None = None,
+        resolve: Resolve | None = None,
         patience: float = 60.0,
     ) -> None:
         self._runtime = runtime
-        self._look_up = look_up or _is_known
+        self._resolve = resolve or _is_known
         self._patience = patience
-        self._next_look_up = math.inf
+        self._next_attempt = math.inf
         self._connect = partial(Client.connect, qps=qps, burst=burst, observe=observe)
         self.reach: Reach = reach or (lambda config: config)
         self._kubeconfigs = Kubeconfigs()
@@ -145,7 +145,7 @@ class VirtualCluster:
 
     async def _current(self, kubeconfigs: Kubeconfigs) -> "_Connection":
         """Return the connection for these kubeconfigs: the same one if the server is unchanged."""
-        is_due = asyncio.get_running_loop().time() >= self._next_look_up
+        is_due = asyncio.get_running_loop().time() >= self._next_attempt
         if self._connection is not None and kubeconfigs == self._kubeconfigs and not is_due:
             return self._connection
         config = await self._config(kubeconfigs)
@@ -178,16 +178,16 @@ class VirtualCluster:
         While no resolver answers, the last address stays; the public one lasts until one does.
         """
         config = self.reach(_with_token(kubeconfigs.internal, INTERNAL))
-        self._next_look_up = math.inf
+        self._next_attempt = math.inf
         # A proxy resolves names itself.
         if config.proxy_url:
             return config
-        known = await self._look_up(urlsplit(config.server).hostname or "")
+        known = await self._resolve(urlsplit(config.server).hostname or "")
         current = self._connection.config.server if self._connection else ""
         if known or (known is None and current == config.server):
             return config
         if known is None:
-            self._next_look_up = asyncio.get_running_loop().time() + self._patience
+            self._next_attempt = asyncio.get_running_loop().time() + self._patience
         return self.reach(_with_token(kubeconfigs.external, EXTERNAL))
 
     async def _read(self, runtime: Client) -> Kubeconfigs:

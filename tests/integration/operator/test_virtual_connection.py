@@ -246,7 +246,7 @@ async def test_a_name_is_looked_up_again_after_no_resolver_answered(
     """The Service's address stays when the next look-up fails."""
     answers = [None, None, True, None]
 
-    async def look_up(host: str) -> bool | None:
+    async def resolve(host: str) -> bool | None:
         assert host == "localhost"
         return answers.pop(0)
 
@@ -256,7 +256,7 @@ async def test_a_name_is_looked_up_again_after_no_resolver_answered(
     internal["clusters"][0]["cluster"]["server"] = server
     await virtual_site.publish(external, EXTERNAL)
     await virtual_site.publish(internal)
-    async with VirtualCluster(virtual_site.runtime, look_up=look_up, patience=0) as virtual:
+    async with VirtualCluster(virtual_site.runtime, resolve=resolve, patience=0) as virtual:
         public = await virtual.client()
         assert await virtual.client() is public
         service = await virtual.client()

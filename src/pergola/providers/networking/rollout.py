@@ -54,7 +54,7 @@ async def reconcile(plugin: PluginContract[C], context: Context, obj: JsonObject
         await resources.wait_applied(plugin.managed_resource(), plugin.wait_seconds)
     for warning in rendered.warnings:
         log.warning(warning, network=str(Key.of(obj)))
-    return _status(plugin, plan, rendered)
+    return network_status(plugin, plan, rendered)
 
 
 async def delete(plugin: PluginContract[C], context: Context) -> None:
@@ -123,7 +123,8 @@ def _checked_config(
     return config
 
 
-def _status(plugin: PluginContract[C], plan: Plan[C], rendered: Rendered) -> Status:
+def network_status(plugin: PluginContract[C], plan: Plan[C], rendered: Rendered) -> Status:
+    """Return the status of a Network; its families are in the order of the original."""
     provider_status: JsonObject = {
         "apiVersion": plugin.config_gvk().api_version,
         "kind": "NetworkStatus",
@@ -131,7 +132,7 @@ def _status(plugin: PluginContract[C], plan: Plan[C], rendered: Rendered) -> Sta
     }
     if rendered.warnings:
         provider_status["warnings"] = list(rendered.warnings)
-    status: Status = {"ipFamilies": list(plan.families), "providerStatus": provider_status}
+    status: Status = {"ipFamilies": sorted(plan.families), "providerStatus": provider_status}
     if rendered.state is not None:
         status["state"] = rendered.state
     return status

@@ -71,7 +71,7 @@ def _one_of(path: str, value: str | None, supported: Sequence[str]) -> Iterator[
 def _ipam(ipam: IPAM | None, families: Collection[str]) -> Iterator[Cause]:
     if ipam is None:
         return
-    yield from _one_of("ipam.type", ipam.type, IPAM_TYPES)
+    yield from _one_of("ipam.type", ipam.type or None, IPAM_TYPES)
     if ipam.type == "calico-ipam" and "IPv6" in families:
         yield invalid("ipam.type", ipam.type, "calico-ipam is only supported with IPv4 alone")
     if ipam.cidr is not None and ipam.cidr.lower() != USE_POD_CIDR and not is_network(ipam.cidr):
@@ -99,7 +99,7 @@ def _ipv6(ipv6: IPv6 | None, families: Collection[str]) -> Iterator[Cause]:
 
 
 def _mtu(mtu: str | None) -> Iterator[Cause]:
-    if mtu is not None and not re.fullmatch("[0-9]+", mtu, re.ASCII):
+    if mtu is not None and not (re.fullmatch("[+-]?[0-9]{1,9}", mtu) and int(mtu) >= 0):
         yield invalid("vethMTU", mtu, "must be an integer that is not negative, as text")
 
 

@@ -267,7 +267,7 @@ ENVIRONMENT: list[tuple[JsonObject, tuple[str, ...], JsonObject]] = [
     (
         {"ipv4": {"pool": "vxlan"}} | OFF,
         V4,
-        {"CALICO_IPV4POOL_VXLAN": "Never", "FELIX_VXLANENABLED": "false"},
+        {"CALICO_IPV4POOL_VXLAN": "Never", "FELIX_IPINIPENABLED": "false"},
     ),
     (
         {},
@@ -555,7 +555,7 @@ def test_multus_gives_pods_extra_networks() -> None:
     assert [c["name"] for c in init] == ["install-multus-cni"]
     more = render({"multus": {"enabled": True, "installCNIPlugins": True}})
     init = pod(named(more, "DaemonSet", "multus"))["initContainers"]
-    assert [c["name"] for c in init] == ["install-cni-plugins", "install-multus-cni"]
+    assert [c["name"] for c in init] == ["install-multus-cni", "install-cni-plugins"]
     assert "multus" not in names(render({"multus": {"installCNIPlugins": True}}), "DaemonSet")
 
 

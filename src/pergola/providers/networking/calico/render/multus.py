@@ -29,6 +29,13 @@ from pergola.providers.networking.calico.render.crds import MULTUS, network_atta
 from pergola.providers.networking.calico.values import Values
 
 NAME: Final = "multus"
+_COPY: Final = """\
+for plugin in /usr/src/plugins/bin/*; do
+  case "${plugin##*/}" in
+    host-local | loopback | portmap | tuning) ;; # Calico installs its own
+    *) cp -f "$plugin" /host/opt/cni/bin/ ;;
+  esac
+done"""
 _CONF: Final = "/host/etc/cni/net.d"
 _BIN: Final = mount("cnibin", "/host/opt/cni/bin")
 _NET: Final = mount("cni", _CONF)
@@ -79,8 +86,8 @@ def _pod(values: Values, images: Images) -> JsonObject:
         "tolerations": list(EVERYWHERE),
         "securityContext": {"seccompProfile": RUNTIME_DEFAULT},
         "initContainers": [
-            *([_cni_plugins(images)] if values.multus_cni_plugins else []),
             _install(images),
+            *([_cni_plugins(images)] if values.multus_cni_plugins else []),
         ],
         "containers": [_container(images)],
         "volumes": [
@@ -94,7 +101,7 @@ def _cni_plugins(images: Images) -> JsonObject:
     return _installer(
         "install-cni-plugins",
         images("cni-plugins"),
-        command=["sh", "-c", "cp -f /usr/src/plugins/bin/* /host/opt/cni/bin/"],
+        command=["sh", "-c", _COPY],
     )
 
 

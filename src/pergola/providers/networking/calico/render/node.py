@@ -119,8 +119,8 @@ def _container(values: Values, images: Images) -> JsonObject:
 
 
 def _requests(values: Values) -> dict[str, JsonValue]:
-    given = values.resources.get("node", {}) if values.auto_scaling == "static" else {}
-    return {**_REQUESTS, **given}
+    is_given = values.auto_scaling in ("static", "vpa")
+    return {**_REQUESTS, **(values.resources.get("node", {}) if is_given else {})}
 
 
 def _probe(values: Values, of: str, **more: JsonValue) -> JsonObject:

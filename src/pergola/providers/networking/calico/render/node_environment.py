@@ -18,7 +18,7 @@ def node_environment(values: Values) -> list[JsonObject]:
     return [
         *api_server(values),
         *_process(values),
-        *_ipv4(values.ipv4),
+        *_ipv4(values.ipv4, vxlan_overlay=values.vxlan_overlay),
         *_ipv6(values.ipv6),
         *_encapsulation(values),
         *_felix(values),
@@ -62,14 +62,15 @@ def _process(values: Values) -> list[JsonObject]:
     )
 
 
-def _ipv4(pool: Pool | None) -> list[JsonObject]:
+def _ipv4(pool: Pool | None, *, vxlan_overlay: bool) -> list[JsonObject]:
     if pool is None:
         return _address("IP", pool)
+    without_ipip = vxlan_overlay or pool.encapsulation == "vxlan"
     return [
         *_address("IP", pool),
         *env(
             CALICO_IPV4POOL_CIDR=pool.cidr,
-            CALICO_IPV4POOL_IPIP="Never" if pool.encapsulation == "vxlan" else pool.mode,
+            CALICO_IPV4POOL_IPIP="Never" if without_ipip else pool.mode,
             CALICO_IPV4POOL_VXLAN=pool.mode if pool.encapsulation == "vxlan" else None,
         ),
     ]
@@ -92,8 +93,8 @@ def _ipv6(pool: Pool | None) -> list[JsonObject]:
 
 def _encapsulation(values: Values) -> list[JsonObject]:
     """Return variables for Felix, which creates tunnels; the pools decide what uses them."""
-    if values.ipv4 is not None and values.ipv4.encapsulation == "vxlan":
-        return env(FELIX_VXLANENABLED=flag(values.ipv4.mode != "Never"))
+    if values.vxlan_overlay:
+        return env(FELIX_VXLANENABLED="true")
     return env(FELIX_IPINIPENABLED=flag(values.felix_ipip))
 
 
