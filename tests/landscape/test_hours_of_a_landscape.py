@@ -33,6 +33,8 @@ _SAVE: Final = os.environ.get("PERGOLA_SOAK_SAVE")
 _PAUSE: Final = 20.0
 _MOST: Final = {"memory": 1.0, "descriptors": 2.0, "tasks": 2.0, "objects": 5.0, "series": 5.0}
 """By how much a process may grow in an hour."""
+_CAUSES: Final = 40
+"""The most metric series that are named as the cause of a growth."""
 _JUDGED: Final = 1.0
 """The fewest hours after which growth is judged."""
 
@@ -63,6 +65,7 @@ async def test_no_process_grows_while_a_landscape_works(
     excess = _excess(samples)
     if _SAVE:
         save(Path(_SAVE), 1)
+    show([(each,) for each in excess], ("what grew too much",))
     await landscape.healthy(SEED, Key("", seed.name))
     assert before.items() <= (await uids(seed.site.client)).items()
     assert (await with_machines.machines()).keys() == machines.keys()
@@ -109,7 +112,8 @@ def _excess(samples: Samples) -> list[str]:
         found = {each: growth(taken, each) for each in HELD}
         rows.append((name, *(_shown(each) for each in found.values())))
         excess += [
-            f"{name}: {each} grows by {grown.each_hour:.1f} an hour, from {grown.before:.1f}"
+            f"{name}: {each} grows by {grown.each_hour:.1f} an hour, from {grown.before:.1f}: "
+            + (", ".join(samples.causes(pid, each)[:_CAUSES]) or "no series says why")
             for each, grown in found.items()
             if grown and grown.each_hour > _MOST[each]
         ]

@@ -26,6 +26,7 @@ _LISTENING: Final = "0A"
 _LOOPBACK: Final = int(IPv4Address("127.0.0.1"))
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _SUMS: Final = {"tasks": "pergola_tasks", "objects": "pergola_cached_objects"}
+_SERIES: Final = re.compile(r"^(\w+(?:\{.*\})?) (\S+)$", re.MULTILINE)
 _SAMPLE: Final = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
@@ -55,6 +56,7 @@ class Samples:
         self.names: dict[int, str] = {}
         self.lines: list[tuple[str, bytes]] = []
         self._logs: dict[Path, int] = {}
+        self._metrics: dict[int, tuple[str, str]] = {}
         self._urls: dict[int, str] = {}
 
     async def take(self, processes: Iterable[tuple[int, str]]) -> None:
@@ -84,7 +86,14 @@ class Samples:
             self._urls[pid] = url
         if pid not in self._urls:
             return found
-        return {**found, **held_by(await _text(session, self._urls[pid]))}
+        metrics = await _text(session, self._urls[pid])
+        first, _ = self._metrics.setdefault(pid, (metrics, metrics))
+        self._metrics[pid] = first, metrics
+        return {**found, **held_by(metrics)}
+
+    def causes(self, pid: int, name: str) -> list[str]:
+        """Return the metric series that explain why a process holds more of something."""
+        return grown(*self._metrics.get(pid, ("", "")), name)
 
 
 def _held_by_kernel(pid: int) -> dict[str, float]:
@@ -100,6 +109,26 @@ def held_by(metrics: str) -> dict[str, float]:
         for name, family in _SUMS.items()
     }
     return {**sums, "series": float(len(samples))}
+
+
+def grown(before: str, after: str, name: str) -> list[str]:
+    """Return the series that make up a growth: new ones, or those with a higher value.
+
+    Args:
+        before: the text of a process's first metrics.
+        after: that of its last ones.
+        name: one of `HELD`; the kernel's figures are made up of nothing.
+    """
+    old, new = (dict(_SERIES.findall(metrics)) for metrics in (before, after))
+    if name == "series":
+        return sorted(new.keys() - old.keys())
+    family = _SUMS.get(name)
+    return [
+        f"{series} from {old.get(series, '0')} to {value}"
+        for series, value in sorted(new.items())
+        if family and series.partition("{")[0] == family
+        if float(value) > float(old.get(series, "0"))
+    ]
 
 
 @dataclass(frozen=True)

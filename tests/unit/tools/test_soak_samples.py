@@ -10,7 +10,7 @@ from typing import IO
 
 import pytest
 
-from tests.support.process_samples import HELD, Sample, Samples, growth, held_by
+from tests.support.process_samples import HELD, Sample, Samples, grown, growth, held_by
 from tests.support.unexpected_lines import warnings
 
 _PROGRAM = """
@@ -52,6 +52,20 @@ def test_growth_is_that_of_most_samples_whatever_the_peaks() -> None:
     assert found is not None
     assert found.each_hour == pytest.approx(1.0, abs=0.01)
     assert found.before == pytest.approx(100, abs=0.2)
+
+
+def test_a_growth_is_explained_by_the_series_that_grew() -> None:
+    before = 'pergola_cached_objects{kind="Secret"} 3.0\npergola_tasks{name="a"} 1.0\n'
+    after = (
+        'pergola_cached_objects{kind="Secret"} 5.0\npergola_cached_objects{kind="Pod"} 1.0\n'
+        'pergola_tasks{name="a"} 1.0\n'
+    )
+    assert grown(before, after, "objects") == [
+        'pergola_cached_objects{kind="Pod"} from 0 to 1.0',
+        'pergola_cached_objects{kind="Secret"} from 3.0 to 5.0',
+    ]
+    assert grown(before, after, "series") == ['pergola_cached_objects{kind="Pod"}']
+    assert grown(before, after, "tasks") == grown(before, after, "memory") == []
 
 
 def test_the_growth_of_too_few_samples_is_unknown() -> None:
