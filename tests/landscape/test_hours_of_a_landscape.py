@@ -32,7 +32,7 @@ _HOURS: Final = float(os.environ.get("PERGOLA_SOAK_HOURS", "0.5"))
 _SAVE: Final = os.environ.get("PERGOLA_SOAK_SAVE")
 _PAUSE: Final = 20.0
 _MOST: Final = {"memory": 1.0, "descriptors": 2.0, "tasks": 2.0, "objects": 5.0, "series": 5.0}
-"""By how much a process may grow in an hour."""
+"""By how much a process may grow in an hour, in both halves of the time in which it is watched."""
 _CAUSES: Final = 40
 """The most metric series that are named as the cause of a growth."""
 _JUDGED: Final = 1.0
@@ -112,10 +112,10 @@ def _excess(samples: Samples) -> list[str]:
         found = {each: growth(taken, each) for each in HELD}
         rows.append((name, *(_shown(each) for each in found.values())))
         excess += [
-            f"{name}: {each} grows by {grown.each_hour:.1f} an hour, from {grown.before:.1f}: "
+            f"{name}: {each} grows by {grown.lasting:.1f} an hour, from {grown.before:.1f}: "
             + (", ".join(samples.causes(pid, each)[:_CAUSES]) or "no series says why")
             for each, grown in found.items()
-            if grown and grown.each_hour > _MOST[each]
+            if grown and grown.lasting > _MOST[each]
         ]
     show(rows, ("process", *(f"{each}, and growth an hour" for each in HELD)))
     return excess

@@ -138,10 +138,13 @@ class Growth:
     Attributes:
         before: the median of the first samples.
         each_hour: by the median slope between all samples, so that peaks do not count.
+        lasting: the smallest of this slope and those of both halves of the time. What grows once
+            does not last: caches that warm up, or a metric series for the first conflict.
     """
 
     before: float
     each_hour: float
+    lasting: float
 
 
 def growth(samples: Sequence[Sample], name: str) -> Growth | None:
@@ -149,12 +152,19 @@ def growth(samples: Sequence[Sample], name: str) -> Growth | None:
     points = [(each.second, each.held[name]) for each in samples if name in each.held]
     if len(points) < _FEWEST:
         return None
+    middle = len(points) // 2
+    slopes = [_slope(part) for part in (points, points[:middle], points[middle:])]
+    first = statistics.median(value for _, value in points[:_FEWEST])
+    return Growth(first, slopes[0], min(slopes))
+
+
+def _slope(points: Sequence[tuple[float, float]]) -> float:
+    """Return the median slope between points, for an hour."""
     slopes = [
         (later[1] - earlier[1]) / (later[0] - earlier[0])
         for earlier, later in combinations(points, 2)
     ]
-    first = statistics.median(value for _, value in points[:_FEWEST])
-    return Growth(first, statistics.median(slopes) * 3600)
+    return statistics.median(slopes) * 3600
 
 
 async def _metrics_of(session: aiohttp.ClientSession, pid: int) -> str | None:

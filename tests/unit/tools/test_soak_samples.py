@@ -54,6 +54,17 @@ def test_growth_is_that_of_most_samples_whatever_the_peaks() -> None:
     assert found.before == pytest.approx(100, abs=0.2)
 
 
+def test_a_growth_lasts_if_both_halves_of_the_time_show_it() -> None:
+    minutes = [second * 60.0 for second in range(60)]
+    leaks = growth(samples({each: 100 + each / 3600 for each in minutes}), "memory")
+    warms_up = growth(samples({each: 100 + min(each, 1500) / 100 for each in minutes}), "memory")
+    late = growth(samples({each: 100 + max(each, 2400) / 100 for each in minutes}), "memory")
+    assert leaks and warms_up and late
+    assert leaks.lasting == pytest.approx(1.0)
+    assert warms_up.each_hour > 1
+    assert warms_up.lasting == late.lasting == 0
+
+
 def test_a_growth_is_explained_by_the_series_that_grew() -> None:
     before = 'pergola_cached_objects{kind="Secret"} 3.0\npergola_tasks{name="a"} 1.0\n'
     after = (
