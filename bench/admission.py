@@ -1,7 +1,7 @@
 """The admission server under load: figures and their targets (design §4).
 
     python -m bench admission                  # the product's server, and one that does no work
-    python -m bench admission --all            # also aiohttp, and a bare server in Go
+    python -m bench admission --all            # also aiohttp, and the original
     python -m bench admission --seconds 2      # a quick run
 
 A pod of 5 KB is sent to the slowest pod webhook, over TLS, on 16 persistent connections. The server
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,8 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from bench.admission_original import PATH as ORIGINAL_PATH
+from bench.admission_original import original
 from bench.admission_servers import CONNECTIONS, NOTHING, SERVERS, endpoints
 from bench.processes import Process
 from bench.tables import show
@@ -37,6 +39,7 @@ from pergola.api.objects import JsonObject
 from pergola.pki import Authority
 from pergola.runtime.logging import configure
 from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.on_demand import ORIGINAL_RESOURCE_MANAGER
 from pergola.sandbox.toolchain import find_go
 
 LOADGEN: Final = Path(__file__).parent / "loadgen"
@@ -54,7 +57,7 @@ HEADINGS: Final = (
     "GC pauses",
     "longest",
 )
-TARGETS: Final = ("target", "", "", "", "", "", "≥ 7,000", "", "≤ 4 ms", "", "")
+TARGETS: Final = ("target", "", "", "≤ 3 ms", "", "", "≥ 10,000", "", "", "", "")
 
 
 class Figures(NamedTuple):
@@ -270,28 +273,26 @@ async def heaviest(body: bytes) -> str:
 
 
 def build(folder: Path) -> None:
-    """Build the Go programs `loadgen` and `webhook`."""
+    """Build the load generator."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pergola"
     cache.mkdir(parents=True, exist_ok=True)
     try:
         go = find_go(GO, cache, lambda text: print(text, file=sys.stderr), os.environ)
     except SandboxError as error:
         raise SystemExit(f"the load generator is a Go program: {error}") from None
-    for package in ("loadgen", "webhook"):
-        source = "." if package == "loadgen" else f"./{package}"
-        line = [str(go), "build", "-o", str(folder / package), source]
-        if subprocess.run(line, cwd=LOADGEN, check=False).returncode:
-            raise SystemExit(f"cannot build {LOADGEN}")
+    line = [str(go), "build", "-o", str(folder / "loadgen"), "."]
+    if subprocess.run(line, cwd=LOADGEN, check=False).returncode:
+        raise SystemExit(f"cannot build {LOADGEN}")
 
 
 def pinned(core: int, line: list[str]) -> list[str]:
     """Return a command pinned to one core, if the machine supports that."""
-    if not hasattr(os, "sched_getaffinity"):
-        return line
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) == 1:
-        return line
-    return ["taskset", "--cpu-list", str(cores[core]), *line]
+    return [*_pin(core), *line]
+
+
+def _pin(core: int) -> list[str]:
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return ["taskset", "--cpu-list", str(cores[core])] if len(cores) > 1 else []
 
 
 @contextmanager
@@ -343,18 +344,21 @@ def load(folder: Path, url: str, seconds: float) -> dict[str, float]:
 
 def measure(
     name: str,
-    line: list[str],
+    served: AbstractContextManager[tuple[list[Process], int]],
     path: str,
     folder: Path,
     seconds: float,
     runs: int,
-    cores: Sequence[int] = (0,),
 ) -> Figures:
-    """Measure one server after a second of warm-up; return the best of several runs."""
+    """Measure one server after a second of warm-up; return the best of several runs.
+
+    Args:
+        served: runs it, and yields its processes and port.
+    """
     for file in folder.glob("*.json"):
         if file.stem.isdecimal():
             file.unlink()
-    with serving(line, folder, cores) as (running, port):
+    with served as (running, port):
         url = f"https://127.0.0.1:{port}{path}"
         load(folder, url, 1)
         found = []
@@ -381,20 +385,23 @@ def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Fi
     (folder / "body.json").write_bytes(body)
     path = asyncio.run(heaviest(body))
     print(f"a pod of {len(orjson.dumps(pod())):,} bytes, a review of {len(body):,}, to {path}")
-    desired = [(name, path) for name in (SERVERS if everything else ["pergola"])]
-    desired.append(("pergola", f"/{NOTHING}"))
-    found = []
-    for name, to in desired:
+
+    def ours(name: str, *cores: int) -> AbstractContextManager[tuple[list[Process], int]]:
         line = [sys.executable, "-m", "bench.admission_servers", name, str(folder)]
-        shown = name if to == path else f"{name}, {NOTHING} to decide"
-        found.append(measure(shown, line, to, folder, seconds, runs))
-    line = [sys.executable, "-m", "bench.admission_servers", "pergola", str(folder)]
-    for cores, shown in (((0, 0), "one core"), ((0, 1), "both cores")):
-        two = f"pergola, 2 processes on {shown}"
-        found.append(measure(two, line, path, folder, seconds, runs, cores))
+        return serving(line, folder, cores)
+
+    def measured(
+        name: str, served: AbstractContextManager[tuple[list[Process], int]], to: str = path
+    ) -> Figures:
+        return measure(name, served, to, folder, seconds, runs)
+
+    found = [measured(name, ours(name, 0)) for name in (SERVERS if everything else ["pergola"])]
+    found.append(measured("pergola, nothing to decide", ours("pergola", 0), f"/{NOTHING}"))
+    found.append(measured("pergola, 2 processes on one core", ours("pergola", 0, 0)))
+    found.append(measured("pergola, 2 processes on both cores", ours("pergola", 0, 1)))
     if everything:
-        line = [str(folder / "webhook"), str(folder)]
-        found.append(measure("Go, bare, encoding/json", line, "/", folder, seconds, runs))
+        name = f"Gardener {ORIGINAL_RESOURCE_MANAGER.version}"
+        found.append(measured(name, original(_pin(0), folder), ORIGINAL_PATH))
     return found
 
 

@@ -48,6 +48,8 @@ TAINTS: Final = [
     Taint("node.example/dedicated", "", "NoExecute"),
     Taint("node.example/zone", "a", "NoSchedule"),
 ]
+POD_NODE_SELECTOR: Final = {"worker.gardener.cloud/system-components": "true"}
+POD_TOLERATIONS: Final = [Toleration(key="system", operator="Exists")]
 
 
 def known_taints() -> Sequence[Taint]:
@@ -152,8 +154,8 @@ def endpoints() -> dict[str, Endpoint]:
         ),
         system_components_config.PATH: system_components_config.SystemComponentsConfig(
             system_taints,
-            {"worker.gardener.cloud/system-components": "true"},
-            [Toleration(key="system", operator="Exists")],
+            POD_NODE_SELECTOR,
+            POD_TOLERATIONS,
             known=known_taints,
         ),
         pod_topology_spread_constraints.PATH: pod_topology_spread_constraints.review,
