@@ -21,6 +21,14 @@ SHARED: Final = CHARTS / "shared"
 NAMES: Final = tuple(sorted(path.parent.name for path in CHARTS.glob("*/Chart.yaml")))
 CONFIG: Final = "config"
 """The value that is a configuration file, whose schema is that of its type."""
+_UNSET: Final = {
+    "dashboard": ("hosts",),
+    "extension-admission-runtime": ("extension",),
+    "extension-admission-virtual": ("extension", "namespace"),
+}
+"""Values that users have to set."""
+_FREE: Final = ("resources", "priorityClassName", "topologySpreadConstraints")
+"""Values whose defaults users may drop with null."""
 _TEXT: Final = "description"
 _IMAGE: Final = (
     "Set `image.repository`, which has no default. The charts of a release name their image, and "
@@ -57,8 +65,8 @@ def schema(chart: str) -> JsonObject:
     own: JsonObject = json.loads((CHARTS / chart / _SCHEMA).read_text())
     properties = map_at(own, "properties")
     described = comments((CHARTS / chart / "values.yaml").read_text())
-    found = {"global": shared["global"]}
-    for name, value in _values(chart).items():
+    found, values = {"global": shared["global"]}, _values(chart)
+    for name, value in values.items():
         of_name = shared.get(name) or properties[name]
         found[name] = of_name if name == CONFIG else _described(of_name, value, described, name)
     ignored = {
@@ -66,7 +74,9 @@ def schema(chart: str) -> JsonObject:
         for name, each in properties.items()
         if map_at(properties, name).keys() == {_TEXT}
     }
-    return {**own, "properties": {**found, **ignored}}
+    chosen = {name: each for name, each in values.items() if name not in _FREE}
+    required = sorted({*_UNSET.get(chart, ()), *_needed(chosen, found)})
+    return {**own, "required": required, "properties": {**found, **ignored}}
 
 
 def comments(text: str) -> dict[str, str]:
@@ -99,7 +109,21 @@ def _described(
             name: _described(map_at(properties, name), each, described, f"{path}.{name}")
             for name, each in value.items()
         }
+        if path not in _FREE and (needed := _needed(value, properties)):
+            found["required"] = needed
     return found
+
+
+def _needed(values: JsonObject, properties: JsonObject) -> list[str]:
+    """Return the values that templates cannot do without: sections, and those with a default.
+
+    A value is absent if a user sets null, which drops the default.
+    """
+    return [
+        name
+        for name, value in values.items()
+        if "properties" in map_at(properties, name) or (value and not isinstance(value, dict))
+    ]
 
 
 def readme(chart: str) -> str:

@@ -232,8 +232,89 @@ spec:
 {{- end -}}
 
 {{/*
+The labels by which Gardener's policies let the pods of an extension connect to others. Interface
+endpoints of a cloud, and API servers, may have private addresses.
+*/}}
+{{- define "pergola.extensionConnections" -}}
+networking.gardener.cloud/to-dns: allowed
+networking.gardener.cloud/to-private-networks: allowed
+networking.gardener.cloud/to-public-networks: allowed
+networking.gardener.cloud/to-runtime-apiserver: allowed
+networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443: allowed
+{{- end -}}
+
+{{/* The annotations by which the Prometheus of a Seed finds the pods of an extension; expects the root. */}}
+{{- define "pergola.extensionScraping" -}}
+prometheus.io/name: {{ .Release.Name }}
+prometheus.io/port: {{ index .Values.usablePorts 0 | quote }}
+prometheus.io/scrape: "true"
+{{- end -}}
+
+{{/*
+The Service of an extension. Gardener denies all connections in its namespace but those that these
+annotations permit: of Prometheus and, if there are webhooks, of API servers. That of the cluster
+itself may be outside of it. Also expects who calls webhooks: a list with "shoots", "seed" or both.
+*/}}
+{{- define "pergola.extensionService" -}}
+{{- $root := index . 0 -}}
+{{- $prefix := index . 1 -}}
+{{- $callers := index . 2 -}}
+{{- $annotations := "networking.resources.gardener.cloud" -}}
+{{- $port := dict "protocol" "TCP" "port" (index $root.Values.usablePorts 1 | int) | list | toJson -}}
+{{- $namespaces := list (dict "matchLabels" (dict "kubernetes.io/metadata.name" "garden")) -}}
+{{- if $callers -}}
+{{- $namespaces = append $namespaces (dict "matchLabels" (dict "gardener.cloud/role" "shoot")) -}}
+{{- end -}}
+{{- $scrapes := eq (toString $root.Values.gardener.runtimeCluster.enabled) "true" | ternary "garden" "seed" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: gardener-extension-{{ $root.Chart.Name }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "pergola.labels" . | nindent 4 }}
+  annotations:
+    {{- if $callers }}
+    {{ $annotations }}/from-all-webhook-targets-allowed-ports: {{ $port | squote }}
+    {{- end }}
+    {{- if has "seed" $callers }}
+    {{ $annotations }}/from-world-to-ports: {{ $port | squote }}
+    {{- end }}
+    {{ $annotations }}/from-all-{{ $scrapes }}-scrape-targets-allowed-ports: {{ dict "protocol" "TCP" "port" (index $root.Values.usablePorts 0 | int) | list | toJson | squote }}
+    {{ $annotations }}/namespace-selectors: {{ $namespaces | toJson | squote }}
+    {{ $annotations }}/pod-label-selector-namespace-alias: extensions
+spec:
+  selector:
+    {{- include (printf "%s.selector" $prefix) $root | nindent 4 }}
+  ports:
+  {{- if $callers }}
+  - name: webhooks
+    port: 443
+    targetPort: webhooks
+    protocol: TCP
+  {{- end }}
+  - name: metrics
+    port: 8080
+    targetPort: metrics
+    protocol: TCP
+{{- end -}}
+
+{{/* Where pods get credentials for AWS: those of their instance, of their task, or of their ServiceAccount. */}}
+{{- define "pergola.awsCredentialsEgress" -}}
+- to:
+  {{- range list "169.254.169.254/32" "169.254.170.2/32" "169.254.170.23/32" "fd00:ec2::254/128" "fd00:ec2::23/128" }}
+  - ipBlock:
+      cidr: {{ . | quote }}
+  {{- end }}
+  ports:
+  - port: 80
+    protocol: TCP
+{{- end -}}
+
+{{/*
 The connections that the pods need in a namespace whose other traffic is denied; also expects a list
-of ingress rules. API servers call webhooks from addresses that no selector finds.
+of ingress rules, and may expect one of egress rules. API servers call webhooks from addresses that
+no selector finds.
 */}}
 {{- define "pergola.networkPolicy" -}}
 {{- $root := index . 0 -}}
@@ -285,10 +366,16 @@ spec:
       protocol: TCP
     - port: 6443
       protocol: TCP
+  {{- with concat (gt (len .) 3 | ternary (last .) list) ($root.Values.networkPolicy.egress | default list) }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end -}}
 {{- end -}}
 
-{{/* The Service and the ServiceMonitor of a process that has no other Service with its metrics. */}}
+{{/*
+The Service and the ServiceMonitor of a process that has no other Service with its metrics; may also
+expect annotations of the Service.
+*/}}
 {{- define "pergola.metrics" -}}
 {{- $root := index . 0 -}}
 {{- $prefix := index . 1 -}}
@@ -301,6 +388,10 @@ metadata:
   namespace: {{ $root.Release.Namespace }}
   labels:
     {{- merge (include "pergola.labels" . | fromYaml) $component | toYaml | nindent 4 }}
+  {{- if gt (len .) 2 }}
+  annotations:
+    {{- index . 2 | toYaml | nindent 4 }}
+  {{- end }}
 spec:
   clusterIP: None
   selector:
@@ -311,7 +402,7 @@ spec:
     targetPort: metrics
     protocol: TCP
 ---
-{{ include "pergola.serviceMonitor" (append . $component) }}
+{{ include "pergola.serviceMonitor" (list $root $prefix $component) }}
 {{- end -}}
 {{- end -}}
 

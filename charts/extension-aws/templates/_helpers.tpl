@@ -32,7 +32,7 @@ garden
 {{/* The ring that each replica joins as a shard. A Garden has too few resources for one. */}}
 {{- define "extension.ring" -}}
 {{- if ne (toString .Values.gardener.runtimeCluster.enabled) "true" -}}
-{{ .Values.sharding.controllerRing }}
+{{ .Values.sharding.controllerRing | default "" }}
 {{- end -}}
 {{- end -}}
 
@@ -60,6 +60,14 @@ true
 {{- $disabled = concat $disabled (list "worker" "worker-healthcheck" "worker-updates") -}}
 {{- end -}}
 {{ join "," $disabled }}
+{{- end -}}
+
+{{/* The webhooks that are not served: those for volumes need a Seed in AWS that grows its volumes. */}}
+{{- define "extension.disabledWebhooks" -}}
+{{- $seed := .Values.gardener.seed | default dict -}}
+{{- if not (and (eq (dig "provider" "" $seed) "aws") (dig "spec" "settings" "persistentVolumeClaimAutoscaler" "enabled" false $seed)) -}}
+seed-pvca
+{{- end -}}
 {{- end -}}
 
 {{/* The label that Prometheus gives the metrics: the name of the Service of the ServiceMonitor. */}}

@@ -17,18 +17,40 @@ app.kubernetes.io/name: {{ include "infra-manager.name" . }}
 {{ include "infra-manager.name" . }}-metrics
 {{- end -}}
 
-{{/* A rule for each kind of InfraClusters, by the plural that Kubernetes would guess. */}}
+{{/* The plural that Kubernetes would guess for a kind with its group. */}}
+{{- define "infra-manager.plural" -}}
+{{- $kind := splitList "." . | first | lower -}}
+{{- if hasSuffix "s" $kind -}}
+{{ $kind }}es
+{{- else if hasSuffix "y" $kind -}}
+{{ trimSuffix "y" $kind }}ies
+{{- else -}}
+{{ $kind }}s
+{{- end -}}
+{{- end -}}
+
+{{/* The group of a kind with its group. */}}
+{{- define "infra-manager.group" -}}
+{{ splitList "." . | rest | join "." }}
+{{- end -}}
+
+{{/* A rule for each kind of InfraClusters. */}}
 {{- define "infra-manager.rules" -}}
 {{- range .Values.kinds }}
-{{- $kind := splitList "." . | first | lower }}
-{{- $plural := printf "%ss" $kind }}
-{{- if hasSuffix "s" $kind }}
-{{- $plural = printf "%ses" $kind }}
-{{- else if hasSuffix "y" $kind }}
-{{- $plural = printf "%sies" (trimSuffix "y" $kind) }}
-{{- end }}
-- apiGroups: [{{ splitList "." . | rest | join "." }}]
+{{- $plural := include "infra-manager.plural" . }}
+- apiGroups: [{{ include "infra-manager.group" . }}]
   resources: [{{ $plural }}, {{ $plural }}/status]
   verbs: [get, list, watch, patch]
 {{- end }}
+{{- end -}}
+
+{{/*
+What the names of cluster-wide objects end with: a cluster may have several infra managers, each for
+a namespace. Expects the root and a separator.
+*/}}
+{{- define "infra-manager.suffix" -}}
+{{- $root := index . 0 -}}
+{{- with $root.Values.watchNamespace -}}
+{{ index $ 1 }}{{ $root.Release.Namespace }}
+{{- end -}}
 {{- end -}}

@@ -32,7 +32,7 @@ garden
 {{/* The ring that each replica joins as a shard. A Garden has too few resources for one. */}}
 {{- define "extension.ring" -}}
 {{- if ne (toString .Values.gardener.runtimeCluster.enabled) "true" -}}
-{{ .Values.sharding.controllerRing }}
+{{ .Values.sharding.controllerRing | default "" }}
 {{- end -}}
 {{- end -}}
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import ExtensionError
 from pergola.extension_api.kinds import GROUP
@@ -50,6 +52,18 @@ _USER: Final = 65532
 _LONGEST_NAME: Final = 63 - len(configuration_name(""))
 _TLS: Final = "tls"
 _TLS_FOLDER: Final = "/var/run/pergola/tls"
+_POLICIES: Final = "networking.resources.gardener.cloud"
+_CONNECTIONS: Final = dict.fromkeys(
+    (
+        "networking.gardener.cloud/to-dns",
+        "networking.gardener.cloud/to-private-networks",
+        "networking.gardener.cloud/to-public-networks",
+        "networking.gardener.cloud/to-runtime-apiserver",
+        f"{_POLICIES}/to-all-shoots-kube-apiserver-tcp-443",
+    ),
+    "allowed",
+)
+"""Labels by which Gardener's policies let the pods of an extension connect to others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +137,7 @@ def installation_documents(installation: Installation) -> list[JsonObject]:
         service_account(installation.name, installation.namespace, _labels(installation)),
         *_cluster_permissions(installation),
         *_own_permissions(installation),
-        *([_service(installation)] if installation.has_webhooks else []),
+        _service(installation),
         _deployment(installation),
         disruption_budget(installation.name, installation.namespace, _labels(installation)),
     ]
@@ -199,7 +213,17 @@ def _deployment(on: Installation) -> JsonObject:
             "replicas": 2,
             "revisionHistoryLimit": 2,
             "selector": selector(_labels(on)),
-            "template": {"metadata": {"labels": _labels(on)}, "spec": _pod(on)},
+            "template": {
+                "metadata": {
+                    "labels": {**_labels(on), **_CONNECTIONS},
+                    "annotations": {
+                        "prometheus.io/name": on.name,
+                        "prometheus.io/port": str(_PORTS["metrics"]),
+                        "prometheus.io/scrape": "true",
+                    },
+                },
+                "spec": _pod(on),
+            },
         },
     )
 
@@ -254,14 +278,40 @@ def _webhook_arguments(on: Installation) -> list[str]:
 
 
 def _service(on: Installation) -> JsonObject:
-    """Return the Service through which API servers call the webhooks."""
+    """Return the Service through which API servers call the webhooks.
+
+    Gardener denies all connections in the namespace of an extension but those that the annotations
+    permit. The API server of the seed may be outside of it.
+    """
+    callers = [_namespace("kubernetes.io/metadata.name", "garden")]
+    opened = {"from-all-seed-scrape-targets-allowed-ports": _opened(_PORTS["metrics"])}
+    ports = [service_port("metrics", _PORTS["metrics"], "metrics")]
+    if on.has_webhooks:
+        callers.append(_namespace("gardener.cloud/role", "shoot"))
+        opened["from-all-webhook-targets-allowed-ports"] = _opened(PORT)
+        opened["from-world-to-ports"] = _opened(PORT)
+        ports.insert(0, service_port("webhooks", SERVICE_PORT, "webhooks"))
+    annotations = {
+        **opened,
+        "namespace-selectors": orjson.dumps(callers).decode(),
+        "pod-label-selector-namespace-alias": "extensions",
+    }
     return service(
         configuration_name(on.name),
         on.namespace,
         _labels(on),
-        service_port("webhooks", SERVICE_PORT, "webhooks"),
+        *ports,
         labels=_labels(on),
+        annotations={f"{_POLICIES}/{name}": text for name, text in annotations.items()},
     )
+
+
+def _namespace(label: str, value: str) -> JsonObject:
+    return {"matchLabels": {label: value}}
+
+
+def _opened(number: int) -> str:
+    return orjson.dumps([{"port": number, "protocol": "TCP"}]).decode()
 
 
 def _probe(path: str, **timing: int) -> JsonObject:

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from pergola import __version__
-from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of, namespace_of
 from pergola.kube.yaml import parse
 from pergola.sandbox.helm import HelmError
 from pergola.shipped import CHARTS
@@ -18,6 +18,35 @@ pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
 WITH_PODS: Final = [chart for chart in ALL_CHARTS if chart.has_pods]
 SWITCHED: Final = [chart for chart in WITH_PODS if chart is not OPERATOR]
+PORTS: Final = [30001, 30002, 30003, 30004, 30005]
+OF_GARDENLET: Final[JsonObject] = {
+    "gardener": {
+        "version": "v1.150.0",
+        "garden": {"clusterIdentity": "one", "genericKubeconfigSecretName": "generic"},
+        "gardenlet": {"featureGates": {"DefaultSeccompProfile": True}},
+        "seed": {
+            "name": "local",
+            "clusterIdentity": "local",
+            "annotations": None,
+            "labels": {"name.seed.gardener.cloud/local": "true"},
+            "provider": "aws",
+            "region": "eu-west-1",
+            "volumeProvider": "",
+            "volumeProviders": None,
+            "protected": False,
+            "visible": True,
+            "taints": None,
+            "networks": {"pods": "10.0.0.0/16", "services": "10.1.0.0/16"},
+            "blockCIDRs": None,
+            "spec": {"provider": {"type": "aws"}, "settings": {"scheduling": {"visible": True}}},
+            "ingressDomain": "ingress.example.org",
+        },
+        "selfHostedShootCluster": True,
+        "shoot": {"name": "root", "namespace": "garden", "spec": {}},
+    },
+    "usablePorts": PORTS,
+}
+"""All values that gardenlet v1.150.0 adds to those of a ControllerDeployment."""
 SWITCHES: Final[tuple[tuple[JsonObject, ...], ...]] = (
     (
         {},
@@ -128,6 +157,18 @@ def test_invalid_values_are_refused_with_their_path(
     assert finding in str(refused.value)
 
 
+@pytest.mark.parametrize("chart", WITH_PODS, ids=by_name)
+def test_null_drops_a_default_or_is_refused_with_the_name_of_the_value(chart: ChartCase) -> None:
+    values = parse((chart.folder / "values.yaml").read_text())
+    assert isinstance(values, dict)
+
+    for name in values.keys() - {"image"}:
+        try:
+            chart.rendered({name: None})
+        except HelmError as error:
+            assert f"missing property '{name}'" in str(error), name  # noqa: PT017
+
+
 @pytest.mark.parametrize("chart", SWITCHED, ids=by_name)
 def test_a_chart_is_valid_with_each_combination_of_values(chart: ChartCase) -> None:
     for values in matrix(chart):
@@ -216,7 +257,8 @@ def test_the_infra_manager_may_read_secrets_only_in_chosen_namespaces() -> None:
         }
 
     leases = ("pergola:infra-manager:leases", "pergola-system")
-    assert bound(default) == {("pergola:infra-manager", ""), leases}
+    definitions = ("pergola:infra-manager:definitions", "")
+    assert bound(default) == {("pergola:infra-manager", ""), definitions, leases}
     assert bound(found) - bound(default) == {
         ("pergola:infra-manager:secrets", namespace) for namespace in ("a", "b")
     }
@@ -248,18 +290,53 @@ def test_the_infra_manager_may_patch_only_its_kinds() -> None:
     assert patched[-1]["resources"] == ["events"]
 
 
+def test_each_namespace_may_have_an_infra_manager_that_sees_nothing_else() -> None:
+    def installed(namespace: str) -> list[JsonObject]:
+        chart = ChartCase("infra-manager", f"system-of-{namespace}", of_gardener=False)
+        webhook = {"enabled": True, "certificateSecret": "tls"}
+        return chart.rendered({"watchNamespace": namespace, "webhook": webhook})
+
+    found = {namespace: installed(namespace) for namespace in ("team-a", "team-b")}
+
+    cluster_wide = [
+        {(obj["kind"], name_of(obj)) for obj in objects if "namespace" not in obj["metadata"]}
+        for objects in found.values()
+    ]
+    assert cluster_wide[0].isdisjoint(cluster_wide[1])
+    for namespace, objects in found.items():
+        rules = {name_of(each): each["rules"] for each in of("ClusterRole", objects)}
+        [everywhere] = [map_at(each, "roleRef") for each in of("ClusterRoleBinding", objects)]
+        assert [rule["resources"] for rule in rules[everywhere["name"]]] == [
+            ["customresourcedefinitions"]
+        ]
+        bound = [each for each in of("RoleBinding", objects) if namespace_of(each) == namespace]
+        assert len(bound) == 1
+        assert rules[map_at(bound[0], "roleRef")["name"]][0]["resources"][0] == "awsclusters"
+        [registration] = of("ValidatingWebhookConfiguration", objects)
+        [entry] = maps_at(registration, "webhooks")
+        assert map_at(entry, "namespaceSelector", "matchLabels") == {
+            "kubernetes.io/metadata.name": namespace
+        }
+
+
 def test_the_infra_manager_serves_and_registers_its_webhook() -> None:
     [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
-    webhook: JsonObject = {"enabled": True, "resources": ["newclusters"]}
+    webhook: JsonObject = {"enabled": True}
+    kinds = ["NewCluster.a.example", "Proxy.b.example"]
 
-    with pytest.raises(HelmError, match=r"requires webhook\.resources and"):
+    with pytest.raises(HelmError, match=r"requires webhook\.certificateSecret"):
         chart.rendered({"webhook": webhook})
     webhook |= {"certificateSecret": "tls", "annotations": {"a": "b"}}
-    found = chart.rendered({"webhook": webhook, "networkPolicy": {"enabled": True}})
+    values = {"webhook": webhook, "networkPolicy": {"enabled": True}, "kinds": kinds}
+    found = chart.rendered(values)
 
     check_selectors(found)
     [registration] = of("ValidatingWebhookConfiguration", found)
     [entry] = maps_at(registration, "webhooks")
+    assert [(each["apiGroups"], each["resources"]) for each in maps_at(entry, "rules")] == [
+        (["a.example"], ["newclusters"]),
+        (["b.example"], ["proxies"]),
+    ]
     [service] = of("Service", found)
     called = map_at(entry, "clientConfig", "service")
     assert (called["namespace"], called["name"]) == Key.of(service)
@@ -275,6 +352,44 @@ def test_the_infra_manager_serves_and_registers_its_webhook() -> None:
     assert f"--webhook-cert-dir={tls['mountPath']}" in container["args"]
     [policy] = of("NetworkPolicy", found)
     assert [rule["ports"][0]["port"] for rule in maps_at(policy, "spec", "ingress")] == ["webhooks"]
+
+
+@pytest.mark.parametrize("name", ["networking-calico", "networking-cilium", "extension-aws"])
+def test_an_extension_uses_the_ports_that_gardenlet_chooses(name: str) -> None:
+    [chart] = [each for each in ALL_CHARTS if each.name == name]
+    switched = {"controlPlanes": {"enabled": True}} if name == "extension-aws" else {}
+
+    found = chart.rendered({**OF_GARDENLET, **switched})
+
+    [workload] = of("Deployment", found)
+    [container] = map_at(workload, "spec", "template", "spec")["containers"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    chosen = {"metrics": PORTS[0], "webhooks": PORTS[1], "health": PORTS[2]}
+    assert ports == {name: chosen[name] for name in ports}
+    assert f"--metrics-bind-address=:{PORTS[0]}" in container["args"]
+    assert f"--health-bind-address=:{PORTS[2]}" in container["args"]
+    if "webhooks" in ports:
+        assert f"--webhook-config-server-port={PORTS[1]}" in container["args"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "grows", "is_served"),
+    [("aws", True, True), ("aws", False, False), ("gcp", True, False), ("", False, False)],
+)
+def test_volumes_are_adapted_only_in_seeds_on_aws_that_grow_them(
+    *, provider: str, grows: bool, is_served: bool
+) -> None:
+    [chart] = [each for each in ALL_CHARTS if each.name == "extension-aws"]
+    settings = {"persistentVolumeClaimAutoscaler": {"enabled": True}} if grows else {}
+    seed = {"provider": provider, "spec": {"settings": settings}}
+    values: JsonObject = {"controlPlanes": {"enabled": True}}
+
+    [workload] = of(
+        "Deployment", chart.rendered({**values, **({"gardener": {"seed": seed}} if provider else {})})
+    )
+
+    [container] = map_at(workload, "spec", "template", "spec")["containers"]
+    assert ("--disable-webhooks=seed-pvca" not in container["args"]) is is_served
 
 
 def test_an_extension_needs_a_name() -> None:

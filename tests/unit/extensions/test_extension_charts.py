@@ -38,9 +38,18 @@ EXTENSIONS: Final = {
 }
 NETWORKS: Final = ("networking-calico", "networking-cilium")
 ALL_KINDS: Final[dict[str, JsonObject]] = {
-    "extension-aws": {"controlPlanes": {"enabled": True}, "workers": {"enabled": True}},
+    "extension-aws": {
+        "controlPlanes": {"enabled": True},
+        "workers": {"enabled": True},
+        "gardener": {
+            "seed": {
+                "provider": "aws",
+                "spec": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}},
+            }
+        },
+    },
 }
-"""The values with which the extension of a chart serves all of its kinds."""
+"""The values with which the extension of a chart serves all of its kinds, and has all webhooks."""
 SWITCHES: Final = {"ControlPlane": "controlPlanes", "Worker": "workers"}
 """Kinds that the original keeps until a value of the chart is set, with the value."""
 OPTIONAL: Final = {(kind, "aws") for kind in SWITCHES}
