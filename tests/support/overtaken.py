@@ -22,9 +22,10 @@ class Overtaken(RecordingClient):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Let the other writer write first, once."""
         before, self.before = self.before, None
         if before is not None:
             await before()
-        return await super().patch(gvk, key, body, subresource=subresource)
+        return await super().patch(gvk, key, body, subresource=subresource, manager=manager)

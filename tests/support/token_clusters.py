@@ -77,12 +77,13 @@ class Recording(RecordingClient):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Block forever if the test is about to kill the instance."""
         if self.before_patch is not None:
             self.before_patch.set()
             await asyncio.Event().wait()
-        return await super().patch(gvk, key, body, subresource=subresource)
+        return await super().patch(gvk, key, body, subresource=subresource, manager=manager)
 
     def _check(self) -> None:
         if self.unreachable:

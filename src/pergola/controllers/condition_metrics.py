@@ -4,6 +4,7 @@ An alert on the series stays on while an object stays broken, however seldom it 
 thousand objects in order have no series.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -55,6 +56,14 @@ class ConditionMetrics(Collector):
         self._sources.append(source)
         cache.subscribe(observe)
         return partial(self._sources.remove, source)
+
+    async def following(self, cache: Followed[T], read: Callable[[T], Reported]) -> None:
+        """Include the objects in a cache until cancelled; see `follow`."""
+        leave = self.follow(cache, read)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            leave()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics."""

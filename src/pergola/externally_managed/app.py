@@ -11,11 +11,10 @@ from pergola.api.objects import GroupKind
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSettings, AwsSource
 from pergola.externally_managed.manager import Settings
-from pergola.externally_managed.units import KindUnits
+from pergola.externally_managed.units import KindUnits, ServedKind
 from pergola.externally_managed.webhook import PATH, AnnotationGuard
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import application
@@ -81,7 +80,7 @@ def _guard(options: Options, metrics: Metrics) -> WebhookServer | None:
 
 async def assemble(
     client: Client, options: Options, metrics: Metrics, aws: AwsSource | None = None
-) -> list[Unit]:
+) -> list[ServedKind]:
     """Return the controllers of all kinds.
 
     Args:

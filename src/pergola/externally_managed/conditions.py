@@ -6,8 +6,11 @@ from typing import Any, Final
 
 from pergola.api.cluster_api import ContractVersion
 from pergola.api.conditions import get_condition, merge_conditions, timestamp
-from pergola.api.objects import JsonObject, generation_of, maps_at
+from pergola.api.objects import JsonObject, generation_of, map_at, maps_at
 
+OLDER: Final = ("conditions",)
+NEWER: Final = ("v1beta2", "conditions")
+"""The fields of a status with conditions."""
 READY: Final = "Ready"
 PAUSED: Final = "Paused"
 MESSAGE_CHARACTERS: Final[dict[ContractVersion, int]] = {"v1beta1": 10240, "v1beta2": 32768}
@@ -15,8 +18,18 @@ MESSAGE_CHARACTERS: Final[dict[ContractVersion, int]] = {"v1beta1": 10240, "v1be
 
 
 def conditions_of(obj: Mapping[str, Any]) -> list[JsonObject]:
-    """Return the conditions of an object."""
-    return maps_at(obj, "status", "conditions")
+    """Return the conditions of an object that core reads.
+
+    Providers of contract v1beta1 may write them in the format of v1beta2, too, to another field,
+    which core prefers.
+    """
+    status = map_at(obj, "status")
+    return maps_at(status, *(NEWER if has_newer(status) else OLDER))
+
+
+def has_newer(status: JsonObject) -> bool:
+    """Return whether a status of contract v1beta1 also has conditions in the format of v1beta2."""
+    return isinstance(map_at(status, *NEWER[:-1]).get(NEWER[-1]), list)
 
 
 def with_condition(

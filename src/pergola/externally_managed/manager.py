@@ -67,7 +67,7 @@ def external_manager(
     objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
     clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)
     recorder = Recorder(client, "infra-manager", clock=clock)
-    status = StatusWriter(client, managed, objects, recorder, clock or SystemClock())
+    status = StatusWriter(settings.name, client, managed, objects, recorder, clock or SystemClock())
     reconciler = ExternalManager(
         settings.name,
         managed,
@@ -76,7 +76,7 @@ def external_manager(
         (SpecWriter(client, managed, objects), status),
         resync_seconds=settings.resync_seconds,
     )
-    metrics.register(ConditionMetrics).follow(objects, partial(_ready, settings.name))
+    conditions = metrics.register(ConditionMetrics)
     sources_changed: Events[Key] = Events()
     watches = SourceWatches(client, objects, settings.name, sources_changed.notify)
     return Controller(
@@ -90,7 +90,11 @@ def external_manager(
         metrics=metrics,
         workers=settings.workers,
         deadline=180.0,
-        tasks=[recorder.run, watches.run],
+        tasks=[
+            recorder.run,
+            watches.run,
+            lambda: conditions.following(objects, partial(_ready, settings.name)),
+        ],
     )
 
 

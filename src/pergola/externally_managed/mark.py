@@ -12,6 +12,7 @@ from pergola.externally_managed.contract import (
     effective_endpoint,
     is_provisioned,
 )
+from pergola.externally_managed.ownership import author_of
 from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.status import PERGOLA_REASONS, Outcome
 
@@ -82,10 +83,12 @@ def _ignored(
             f"network is ready; to decide it by hand, remove annotation {SOURCE} and let "
             f"{MANAGED_BY} name another manager",
         )
-    return _spoken_for(obj, contract, finalizers)
+    return _spoken_for(obj, contract, finalizers, manager)
 
 
-def _spoken_for(obj: JsonObject, contract: Contract, finalizers: tuple[str, ...]) -> Ignored | None:
+def _spoken_for(
+    obj: JsonObject, contract: Contract, finalizers: tuple[str, ...], manager: str
+) -> Ignored | None:
     """Respect the report of another manager, but not leftovers of a previous one.
 
     Once the infrastructure is provisioned, the mark changes nothing for the Cluster, so no manager
@@ -102,7 +105,8 @@ def _spoken_for(obj: JsonObject, contract: Contract, finalizers: tuple[str, ...]
     except ContractError as error:
         return Ignored(IGNORED, f"annotation {READY_BY_HAND} has no effect: {error}")
     writers = _condition_writers(obj)
-    if reason is None or reason in PERGOLA_REASONS or writers <= _provider(obj, finalizers):
+    is_left = reason in PERGOLA_REASONS and author_of(manager) not in writers
+    if reason is None or is_left or writers <= _provider(obj, finalizers):
         return None
     return Ignored(
         IGNORED,

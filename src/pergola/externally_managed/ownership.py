@@ -14,11 +14,17 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at, without_
 from pergola.kube.patches import is_void, same
 
 MANAGER: Final = "pergola-infra-manager"
+_LONGEST_MANAGER: Final = 128
 ENDPOINT: Final = "controlPlaneEndpoint"
 
 Path: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, "Fields"]
 """A tree of field names; a field without children is a value or an empty map."""
+
+
+def author_of(name: str) -> str:
+    """Return the field manager with which an external manager writes status."""
+    return f"{MANAGER}/{name}".encode()[:_LONGEST_MANAGER].decode(errors="ignore")
 
 
 class Owned(NamedTuple):

@@ -39,7 +39,7 @@ def ready_by_hand(
     objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
     clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)
     recorder = Recorder(client, "ready-by-hand-controller", clock=clock)
-    status = StatusWriter(client, managed, objects, recorder, clock or SystemClock())
+    status = StatusWriter(settings.name, client, managed, objects, recorder, clock or SystemClock())
     reconciler = ReadyByHand(settings.name, managed, (objects, clusters), status, recorder)
     return Controller(
         f"ready-by-hand-{managed.gvk.kind.lower()}",

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from pergola.api.cluster_api import ContractVersion
 from pergola.api.conditions import get_condition
-from pergola.api.objects import JsonObject, map_at
+from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.externally_managed.conditions import (
+    NEWER,
+    OLDER,
     PAUSED,
     READY,
-    conditions_of,
+    has_newer,
     with_condition,
 )
 from pergola.externally_managed.contract import (
@@ -81,42 +84,70 @@ def status_patch(
             desired |= done(version)
     if outcome.failure_domains is not None:
         desired["failureDomains"] = _domains_change(status, outcome.failure_domains, contract)
-    conditions = with_condition(
-        conditions_of(obj),
-        obj,
-        contract.version,
-        READY,
-        status=not outcome.problems,
-        reason=outcome.reason,
-        message=outcome.message,
-        now=now,
-    )
-    paused = get_condition(conditions, PAUSED)
-    if paused and paused.get("status") != "False":
-        conditions = _paused(conditions, obj, contract, now, paused=False)
-    desired["conditions"] = conditions
+    for place in _places(status, contract):
+        conditions = with_condition(
+            maps_at(status, *place.path),
+            obj,
+            place.version,
+            READY,
+            status=not outcome.problems,
+            reason=outcome.reason,
+            message=outcome.message,
+            now=now,
+        )
+        paused = get_condition(conditions, PAUSED)
+        if paused and paused.get("status") != "False":
+            conditions = _paused(conditions, obj, place.version, now, paused=False)
+        desired |= place.holding(conditions)
     return _missing(status, desired)
 
 
 def paused_patch(obj: JsonObject, contract: Contract, now: datetime) -> JsonObject:
     """Return a merge patch with condition Paused, which only v1beta2 has; empty if it is set."""
-    if contract.version != "v1beta2":
-        return {}
-    conditions = _paused(conditions_of(obj), obj, contract, now, paused=True)
-    return _missing(map_at(obj, "status"), {"conditions": conditions})
+    status = map_at(obj, "status")
+    desired: JsonObject = {}
+    for place in _places(status, contract):
+        if place.version == "v1beta2":
+            conditions = maps_at(status, *place.path)
+            desired |= place.holding(_paused(conditions, obj, place.version, now, paused=True))
+    return _missing(status, desired)
+
+
+class _Place(NamedTuple):
+    """A list of conditions in a status.
+
+    Attributes:
+        version: the contract whose format it has.
+    """
+
+    path: tuple[str, ...]
+    version: ContractVersion
+
+    def holding(self, conditions: list[JsonObject]) -> JsonObject:
+        """Return the field of the status with these conditions."""
+        found: Any = conditions
+        for name in reversed(self.path):
+            found = {name: found}
+        return dict(found)
+
+
+def _places(status: JsonObject, contract: Contract) -> list[_Place]:
+    """Return the lists of conditions to write: that of the contract, and one that core prefers."""
+    newer = [_Place(NEWER, "v1beta2")] if has_newer(status) else []
+    return [_Place(OLDER, contract.version), *newer]
 
 
 def _paused(
     conditions: list[JsonObject],
     obj: JsonObject,
-    contract: Contract,
+    version: ContractVersion,
     now: datetime,
     *,
     paused: bool,
 ) -> list[JsonObject]:
     reason = "Paused" if paused else "NotPaused"
     return with_condition(
-        conditions, obj, contract.version, PAUSED, status=paused, reason=reason, message="", now=now
+        conditions, obj, version, PAUSED, status=paused, reason=reason, message="", now=now
     )
 
 

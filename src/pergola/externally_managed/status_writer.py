@@ -4,6 +4,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, Key, resource_version_of
 from pergola.externally_managed.kinds import Managed
+from pergola.externally_managed.ownership import author_of
 from pergola.externally_managed.status import Outcome, paused_patch, status_patch
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, Invalid
@@ -19,16 +20,22 @@ STATUS_REFUSED: Final = "StatusRefused"
 
 
 class StatusWriter:
-    """Writes the status of one kind of InfraClusters, skipping writes without effect."""
+    """Writes the status of one kind of InfraClusters, skipping writes without effect.
+
+    Args:
+        name: the external manager of this process.
+    """
 
     def __init__(
         self,
+        name: str,
         client: Client,
         managed: Managed,
         objects: Cache[JsonObject],
         recorder: Recorder,
         clock: Clock,
     ) -> None:
+        self._author = author_of(name)
         self._client = client
         self._managed = managed
         self._objects = objects
@@ -59,7 +66,9 @@ class StatusWriter:
         change = {"metadata": {"resourceVersion": resource_version_of(obj)}, "status": status}
         gvk, key = self._managed.gvk, Key.of(obj)
         try:
-            written = await self._client.patch(gvk, key, change, subresource="status")
+            written = await self._client.patch(
+                gvk, key, change, subresource="status", manager=self._author
+            )
         except (Invalid, Forbidden) as error:
             note = f"the API server refuses the status: {error}"
             self._recorder.warning(Regarding.of(obj), STATUS_REFUSED, note)

@@ -249,14 +249,20 @@ class Client:
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
-        """Change parts of an object: a map is a merge patch, a list a JSON patch."""
+        """Change parts of an object: a map is a merge patch, a list a JSON patch.
+
+        Args:
+            manager: the owner of the changed fields; by default, that of all of our requests.
+        """
         resource = await self.resource(gvk)
         return await self._write(
             resource,
             "PATCH",
             key,
             subresource,
+            query={"fieldManager": manager} if manager else None,
             body=orjson.dumps(body),
             content_type=_MERGE_PATCH if isinstance(body, dict) else _JSON_PATCH,
         )

@@ -241,9 +241,10 @@ class WatchedClient(RecordingClient):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Record the patch and its result."""
-        written = await super().patch(gvk, key, body, subresource=subresource)
+        written = await super().patch(gvk, key, body, subresource=subresource, manager=manager)
         asked = annotations_of(written).get(marks.OPERATION, "")
         self.states = [*getattr(self, "states", []), (operation(written)[1], asked)]
         self.bodies = [*getattr(self, "bodies", []), *([body] if isinstance(body, dict) else body)]

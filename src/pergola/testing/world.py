@@ -64,10 +64,11 @@ class RecordingClient(Client):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Record `patch`."""
         self._note("patch", gvk.kind, key, subresource)
-        return await super().patch(gvk, key, body, subresource=subresource)
+        return await super().patch(gvk, key, body, subresource=subresource, manager=manager)
 
     async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:
         """Record `apply`."""

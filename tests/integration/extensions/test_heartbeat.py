@@ -40,11 +40,12 @@ class Unsteady(Client):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         if self.failures:
             self.failures -= 1
             raise Unreachable("no answer")
-        return await super().patch(gvk, key, body, subresource=subresource)
+        return await super().patch(gvk, key, body, subresource=subresource, manager=manager)
 
 
 async def test_the_lease_is_created_and_then_renewed(

@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import aiohttp
@@ -17,7 +18,7 @@ from pergola.api.cluster_api import MANAGED_BY, SOURCE
 from pergola.api.conditions import get_condition
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
-from pergola.kube.errors import Invalid
+from pergola.kube.errors import ApiError, Invalid
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.pki import Authority
@@ -47,9 +48,11 @@ NETWORK: JsonObject = {
 async def restricted(
     infra_client: RecordingClient, kubeconfig: Path, namespace: str, tmp_path: Path
 ) -> AsyncIterator[Path]:
-    """Yield the kubeconfig of an identity with exactly the ClusterRole."""
+    """Yield the kubeconfig of an identity with exactly the ClusterRoles."""
     name = f"infra-manager-{namespace}"[:63]
-    await bind(infra_client, "pergola:infra-manager", name, namespace, "ClusterRoleBinding")
+    roles = {name: "pergola:infra-manager", f"{name}-crds": "pergola:infra-manager:definitions"}
+    for own, role in roles.items():
+        await bind(infra_client, role, own, namespace, "ClusterRoleBinding")
     admin = load(kubeconfig)
     config = await service_account_config(admin, namespace)
     headers = await config.credentials.headers()
@@ -58,8 +61,8 @@ async def restricted(
     async with RecordingClient.connect(config) as client:
         await until_allowed(client, NEW)
     yield path
-    for kind in ("ClusterRole", "ClusterRoleBinding"):
-        await infra_client.delete(GroupVersionKind(RBAC, "v1", kind), Key("", name))
+    for own, kind in product(roles, ("ClusterRole", "ClusterRoleBinding")):
+        await infra_client.delete(GroupVersionKind(RBAC, "v1", kind), Key("", own))
 
 
 async def bind(
@@ -259,7 +262,8 @@ async def test_the_process_serves_the_webhook_that_protects_the_annotation(
     (tmp_path / "tls.crt").write_bytes(pair.public)
     (tmp_path / "tls.key").write_bytes(pair.private)
     values: JsonObject = {
-        "webhook": {"enabled": True, "resources": ["newclusters"], "certificateSecret": "tls"}
+        "kinds": [KIND],
+        "webhook": {"enabled": True, "certificateSecret": "tls"},
     }
     objects = await asyncio.to_thread(INFRA_MANAGER.rendered, values)
     [registration] = [obj for obj in objects if obj["kind"] == WEBHOOKS.kind]
@@ -276,8 +280,15 @@ async def test_the_process_serves_the_webhook_that_protects_the_annotation(
         await infra_client.create({**registration, "metadata": {"name": key.name}})
         try:
             removal: JsonObject = {"metadata": {"annotations": {MANAGED_BY: None}}}
+            demo = Key(namespace, "demo")
             with pytest.raises(Invalid, match="removal of externally managed annotation"):
-                await until_refused(infra_client, Key(namespace, "demo"), removal)
+                await until_refused(infra_client, demo, removal)
+            process.terminate()
+            await process.wait()
+            # Nothing else depends on the process.
+            await infra_client.patch(NEW, demo, {"metadata": {"annotations": {"a": "b"}}})
+            with pytest.raises(ApiError, match="failed calling webhook"):
+                await infra_client.patch(NEW, demo, removal)
         finally:
             await infra_client.delete(WEBHOOKS, key)
 

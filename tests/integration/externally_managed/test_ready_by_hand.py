@@ -12,6 +12,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.externally_managed.contract import contract_of, is_provisioned
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.manager import Settings
+from pergola.externally_managed.ownership import author_of
 from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -49,7 +50,7 @@ class Site:
         change = {names[name]: value for name, value in annotations.items()}
         await self.client.patch(self.gvk, self.key, {"metadata": {"annotations": change}})
 
-    async def report(self, reason: str) -> None:
+    async def report(self, reason: str, manager: str = "") -> None:
         """Write a Ready condition as another manager does."""
         said = {
             "type": "Ready",
@@ -59,7 +60,11 @@ class Site:
             "lastTransitionTime": "2030-01-01T00:00:00Z",
         }
         await self.client.patch(
-            self.gvk, self.key, {"status": {"conditions": [said]}}, subresource="status"
+            self.gvk,
+            self.key,
+            {"status": {"conditions": [said]}},
+            subresource="status",
+            manager=manager,
         )
 
     async def event(self) -> JsonObject:
@@ -208,6 +213,23 @@ async def test_a_condition_that_pergola_left_does_not_block_a_user(site: Site, r
     async with running(site.controller()):
         await site.annotate(ready="true")
         await site.until("True", "MarkedReadyByUser")
+
+
+async def test_the_verdict_of_another_pergola_is_left_alone_while_it_is_in_charge(
+    site: Site,
+) -> None:
+    await site.create({MANAGED_BY: "pergola-east"}, controlPlaneEndpoint=ENDPOINT)
+    await site.report("SourceInvalid", author_of("pergola-east"))
+    controller = site.controller()
+    async with running(controller):
+        await site.annotate(ready="true")
+        event = await site.event()
+        await settled(controller, site.client)
+        assert not is_provisioned(await site.present(), site.contract.version)
+        await site.annotate(managed_by="terraform")
+        await site.until("True", "MarkedReadyByUser")
+    assert event["reason"] == "MarkIgnored"
+    assert "pergola-east reports condition Ready" in event["note"]
 
 
 async def test_an_object_that_another_pergola_fills_is_left_alone_with_a_reason(site: Site) -> None:

@@ -70,11 +70,12 @@ class Counting(RecordingClient):
         body: JsonObject | object,
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return await super().patch(gvk, key, body, subresource=subresource)  # type: ignore[arg-type]
+            return await super().patch(gvk, key, body, subresource=subresource, manager=manager)  # type: ignore[arg-type]
         finally:
             self.at_once -= 1
 

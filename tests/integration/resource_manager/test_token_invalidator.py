@@ -319,11 +319,12 @@ async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
             body: JsonObject | Sequence[JsonObject],
             *,
             subresource: str = "",
+            manager: str = "",
         ) -> JsonObject:
             if not self.edited:
                 self.edited = True
                 await place.patch(SECRET, key.name, {"metadata": {"labels": {CONSIDER: "mine"}}})
-            return await super().patch(gvk, key, body, subresource=subresource)
+            return await super().patch(gvk, key, body, subresource=subresource, manager=manager)
 
     async with Slow.connect(place.config) as slow:
         async with running(unit := place.unit(slow)):

@@ -383,10 +383,10 @@ def test_volumes_are_adapted_only_in_seeds_on_aws_that_grow_them(
     settings = {"persistentVolumeClaimAutoscaler": {"enabled": True}} if grows else {}
     seed = {"provider": provider, "spec": {"settings": settings}}
     values: JsonObject = {"controlPlanes": {"enabled": True}}
+    if provider:
+        values["gardener"] = {"seed": seed}
 
-    [workload] = of(
-        "Deployment", chart.rendered({**values, **({"gardener": {"seed": seed}} if provider else {})})
-    )
+    [workload] = of("Deployment", chart.rendered(values))
 
     [container] = map_at(workload, "spec", "template", "spec")["containers"]
     assert ("--disable-webhooks=seed-pvca" not in container["args"]) is is_served

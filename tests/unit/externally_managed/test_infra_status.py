@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
 from pergola.api.schema import validate
+from pergola.externally_managed.conditions import conditions_of
 from pergola.externally_managed.contract import Contract, FailureDomain
 from pergola.externally_managed.description import Network, read_network
 from pergola.externally_managed.status import Outcome, paused_patch, status_patch
@@ -79,6 +80,30 @@ def test_a_pause_is_reported_once_and_withdrawn_if_the_contract_has_a_condition(
     resumed = written(obj, NEW, Outcome())
     states = {c["type"]: (c["status"], c["reason"]) for c in resumed["status"]["conditions"]}
     assert states == {"Paused": ("False", "NotPaused"), "Ready": ("True", "NetworkReady")}
+
+
+@pytest.mark.parametrize("outcome", [Outcome(), Outcome("Broken", ["no subnet"])], ids=str)
+def test_the_conditions_that_core_prefers_say_the_same(outcome: Outcome) -> None:
+    def left(kind: str) -> JsonObject:
+        return {"type": kind, "status": "Unknown", "reason": "Left", "message": "by the provider"}
+
+    newer = {"conditions": [left("Ready"), left("Paused"), left("Other")], "more": 1}
+    obj: JsonObject = {"metadata": {"generation": 3}, "status": {"v1beta2": newer}}
+
+    found = written(obj, OLD, outcome)
+
+    core = {each["type"]: each for each in conditions_of(found)}
+    [older] = found["status"]["conditions"]
+    said = ("status", "reason", "message")
+    assert [core["Ready"][name] for name in said] == [older[name] for name in said]
+    assert core["Ready"]["observedGeneration"] == 3
+    assert "severity" not in core["Ready"]
+    assert core["Paused"]["status"] == "False"
+    assert core["Other"] == left("Other")
+    assert found["status"]["v1beta2"]["more"] == 1
+    assert status_patch(found, OLD, outcome, NOW + timedelta(days=1)) == {}
+    paused = apply_merge_patch(found, {"status": paused_patch(found, OLD, NOW)})
+    assert {each["type"]: each["status"] for each in conditions_of(paused)}["Paused"] == "True"
 
 
 def test_conditions_of_others_are_kept() -> None:

@@ -59,7 +59,9 @@ def test_a_growth_lasts_if_both_halves_of_the_time_show_it() -> None:
     leaks = growth(samples({each: 100 + each / 3600 for each in minutes}), "memory")
     warms_up = growth(samples({each: 100 + min(each, 1500) / 100 for each in minutes}), "memory")
     late = growth(samples({each: 100 + max(each, 2400) / 100 for each in minutes}), "memory")
-    assert leaks and warms_up and late
+    assert leaks
+    assert warms_up
+    assert late
     assert leaks.lasting == pytest.approx(1.0)
     assert warms_up.each_hour > 1
     assert warms_up.lasting == late.lasting == 0

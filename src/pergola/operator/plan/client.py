@@ -156,6 +156,7 @@ class Rehearsal(Client):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Store an object after a merge patch."""
         if not isinstance(body, dict):

@@ -103,9 +103,10 @@ class CachingClient(Client):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Change parts of an object: a map is a merge patch, a list a JSON patch."""
-        request = self._live.patch(gvk, key, body, subresource=subresource)
+        request = self._live.patch(gvk, key, body, subresource=subresource, manager=manager)
         return await self._written(gvk, key, request)
 
     async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:

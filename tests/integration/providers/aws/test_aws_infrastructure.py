@@ -308,6 +308,7 @@ class Forgetful(RecordingClient):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Fail like an API server without a leader."""
         if isinstance(body, dict) and "state" in map_at(body, "status"):
@@ -315,4 +316,4 @@ class Forgetful(RecordingClient):
             if self.states == 2:
                 self.refused += 1
                 raise ApiError(500, {"message": "etcdserver: leader changed"})
-        return await super().patch(gvk, key, body, subresource=subresource)
+        return await super().patch(gvk, key, body, subresource=subresource, manager=manager)

@@ -321,6 +321,7 @@ class Interrupted(RecordingClient):
         body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
+        manager: str = "",
     ) -> JsonObject:
         """Let the other client write first."""
         if gvk == NODE and self.added is None:
@@ -328,7 +329,7 @@ class Interrupted(RecordingClient):
             node = await self.admin.get(NODE, key)
             taints = [self.added, *node["spec"]["taints"]]
             await self.admin.patch(NODE, key, {"spec": {"taints": taints}})
-        return await super().patch(gvk, key, body, subresource=subresource)
+        return await super().patch(gvk, key, body, subresource=subresource, manager=manager)
 
 
 async def test_concurrently_added_taints_are_not_lost(
