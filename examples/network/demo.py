@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pergola import sandbox
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
-from pergola.extensions.health_checks import health_controller
 from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.extensions.loading import load_actuator
 from pergola.kube.client import Client
@@ -31,6 +30,7 @@ from pergola.testing import cilium_crds
 from pergola.testing.crds import install_extension_crds
 from pergola.testing.network_site import give_shoot_access
 from pergola.testing.waiting import until
+from pergola.testing.world import is_ready
 
 HERE: Final = Path(__file__).parent
 CLOCK: Final = SystemClock()
@@ -96,14 +96,11 @@ async def own(stack: AsyncExitStack, name: str) -> Path:
 
 
 def works(plugin: str, seed: Client, shoot: Client) -> list[Any]:
-    """Return the extension with its health checks, and the resource manager of the Shoot."""
+    """Return the extension, and the resource manager of the Shoot."""
     actuator = load_actuator(CASES[plugin].reference)
     options = Options(source_namespaces=(namespace_of(plugin),))
     return [
         extension_controller(seed, actuator, Settings(), metrics=Metrics()).run(),
-        health_controller(
-            seed, actuator.gvk(), actuator.type, actuator.health_checks(), metrics=Metrics()
-        ).run(),
         ResourceManager(seed, shoot, options).run(),
     ]
 
@@ -117,7 +114,7 @@ async def show(plugin: str, seed: Client, shoot: Client) -> None:
     print(f"\n1. A Shoot wants the network {plugin}:")
     await seed.apply(document(plugin, "cluster.yaml", "Cluster"), manager="demo", force=True)
     await reconcile(seed, network)
-    await healthy(seed, key)
+    await healthy(seed, plugin, key.namespace)
 
     print("\n2. Its agents run on all nodes of the Shoot:")
     agent = Key("kube-system", case.agent)
@@ -153,18 +150,11 @@ async def reconcile(seed: Client, network: JsonObject) -> None:
     print(f"   {operation['type']} {operation['state']}: {operation['description']}")
 
 
-async def healthy(seed: Client, key: Key) -> None:
-    """Return when the health checks report that everything runs."""
-
-    def condition(obj: JsonObject) -> JsonObject:
-        found: list[JsonObject] = maps_at(obj, "status", "conditions")
-        return next((c for c in found if c["type"] == "SystemComponentsHealthy"), {})
-
-    def holds(obj: JsonObject) -> bool:
-        return condition(obj).get("status") == "True"
-
-    said = condition(await until(seed, caller.NETWORK.gvk, key, holds))
-    print(f"   SystemComponentsHealthy: {said['status']} ({said['message']})")
+async def healthy(seed: Client, plugin: str, namespace: str) -> None:
+    """Return when everything in the Shoot runs, as gardenlet reports it to users."""
+    name = f"extension-networking-{plugin}-config"
+    await until(seed, MANAGED_RESOURCE, Key(namespace, name), is_ready)
+    print(f"   ManagedResource {name}: healthy")
 
 
 def report(progress: caller.Progress) -> None:

@@ -12,6 +12,15 @@ GROUP: Final = "extensions.gardener.cloud"
 VERSION: Final = "v1alpha1"
 
 
+_FINALIZERS: Final = {"OperatingSystemConfig": "operatingsystemconfigs"}
+"""Names of finalizers that differ from that of the kind."""
+
+
+def finalizer_of(kind: str) -> str:
+    """Return the finalizer that keeps a resource until its extension has finished."""
+    return f"{GROUP}/{_FINALIZERS.get(kind, kind.lower())}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionKind:
     """A kind of extension resources, for its callers.
@@ -37,7 +46,7 @@ class ExtensionKind:
     @property
     def finalizer(self) -> str:
         """The finalizer of the extension on objects of the kind."""
-        return f"{GROUP}/{self.kind.lower()}"
+        return finalizer_of(self.kind)
 
 
 BACKUP_BUCKET: Final = ExtensionKind(
@@ -67,6 +76,14 @@ EXTENSION_KINDS: Final = frozenset(
     }
 )
 """The kinds that an extension can be registered for."""
+
+STOPPED_BY_FAILURE: Final = EXTENSION_KINDS - {
+    "BackupBucket",
+    "BackupEntry",
+    "Bastion",
+    "SelfHostedShootExposure",
+}
+"""Those of them for which nothing is done while their Shoot has failed."""
 
 CLUSTER_SCOPED: Final = frozenset({"BackupBucket", "BackupEntry"})
 """Those of them that have no namespace."""

@@ -86,6 +86,8 @@ class Actuator(ABC):
             caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
         follows_namespace: whether changes of the namespace with the name of its Cluster trigger a
             run in the same way, with the same verbs on Namespaces.
+        finalizer: the finalizer of its resources; empty for that of the kind. Originals of the kind
+            Extension have one of their own each: name it to replace such an extension.
         deadline: the time limit of one run in seconds, unless an operator sets another one; 0 for
             that of the kind.
         rules: the rules of a ClusterRole: permissions on the seed in addition to those of every
@@ -105,6 +107,7 @@ class Actuator(ABC):
     needs_cluster: ClassVar[bool] = True
     protects_secret: ClassVar[bool] = False
     follows_namespace: ClassVar[bool] = False
+    finalizer: ClassVar[str] = ""
     deadline: ClassVar[float] = 0.0
     rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None

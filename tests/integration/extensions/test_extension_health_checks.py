@@ -146,13 +146,14 @@ async def test_a_healthy_managed_resource_makes_the_condition_true_with_one_writ
 async def test_a_change_of_the_managed_resource_is_noticed_at_once(site: ExtensionSite) -> None:
     await put_resource(site)
     await site.create()
-    async with running(unit(site, managed_resource(RESOURCE), settings=Settings(sync_period=900))):
+    check = managed_resource(RESOURCE, threshold=600.0)
+    async with running(unit(site, check, settings=Settings(sync_period=900))):
         await site.until(says("True", "HealthCheckSuccessful"))
+        await put_resource(site, ResourcesProgressing="True")
+        await site.until(says("Progressing", "HealthCheckProgressing"))
         await put_resource(site, ResourcesHealthy="False")
         text = f"ManagedResource {site.namespace}/{RESOURCE} is unhealthy: condition"
         await site.until(says("False", "HealthCheckUnsuccessful", text))
-        await put_resource(site, ResourcesProgressing="True")
-        await site.until(says("Progressing", "HealthCheckProgressing"))
 
 
 async def test_conditions_are_up_to_date_after_a_successful_reconciliation(

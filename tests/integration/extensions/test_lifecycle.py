@@ -342,6 +342,25 @@ async def test_nothing_happens_for_a_failed_shoot_and_the_request_is_kept(
     assert actuator.calls == [asked]
 
 
+async def test_a_bastion_of_a_failed_shoot_is_created_changed_and_deleted(
+    site: ExtensionSite,
+) -> None:
+    """That is when people need one, and it must not stay open after its time."""
+    await serve(site.client, *load_definitions(SHOOT_EXTENSIONS))
+    site.gvk = BASTION
+    bastions = recording_actuator(site.type, BASTION.kind)
+    await site.put_cluster(FAILED)
+    ingress = [{"ipBlock": {"cidr": "192.0.2.1/32"}}]
+    async with running(site.unit(bastions)):
+        await site.create("reconcile", spec={"userData": "eA==", "ingress": ingress})
+        await site.until_operation("Create")
+        await site.annotate("reconcile")
+        await site.until_operation("Reconcile")
+        await site.delete()
+        await site.until_gone()
+    assert bastions.calls == ["reconcile", "reconcile", "delete"]
+
+
 async def test_without_a_cluster_a_resource_waits_for_one(
     cluster_client: Client, namespace: str, recorder: WatchedClient
 ) -> None:

@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pergola.api.cluster_api import MANAGED_BY, SOURCE, contract_label, crd_name
+from pergola.api.cluster_api import (
+    MANAGED_BY,
+    SOURCE,
+    ContractVersion,
+    contract_label,
+    crd_name,
+)
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.externally_managed.contract import is_provisioned
@@ -21,7 +27,10 @@ from tests.support.cluster_api import NEW, cluster, infra_cluster, infra_cluster
 from tests.support.failing_conditions import failing_conditions
 
 ANNOTATIONS = {MANAGED_BY: "pergola", SOURCE: "configmap/net"}
-NETWORK = {"endpoint": {"host": "api.example.org", "port": 6443}, "failureDomains": [{"name": "a"}]}
+NETWORK: JsonObject = {
+    "endpoint": {"host": "api.example.org", "port": 6443},
+    "failureDomains": [{"name": "a"}],
+}
 
 
 @pytest.fixture
@@ -57,7 +66,7 @@ async def test_objects_of_an_upgraded_provider_are_written_as_their_contract_say
     async def ready(name: str, of: GroupVersionKind) -> JsonObject:
         await infra_client.create(infra_cluster(of, name, namespace, ANNOTATIONS))
         await infra_client.create(cluster(name, namespace, of))
-        version = "v1beta1" if of.version == "v1beta1" else "v1beta2"
+        version: ContractVersion = "v1beta1" if of.version == "v1beta1" else "v1beta2"
         return await until(
             infra_client, of, Key(namespace, name), lambda obj: is_provisioned(obj, version)
         )

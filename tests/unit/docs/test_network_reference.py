@@ -36,4 +36,4 @@ def test_the_roles_of_the_chart_are_valid_yaml() -> None:
         for document in parse_documents((CHART / "rbac.yaml").read_bytes())
         if isinstance(document.value, dict)
     ]
-    assert kinds == ["ClusterRole"] * 3
+    assert kinds == ["ClusterRole"] * 4

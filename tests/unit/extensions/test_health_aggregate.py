@@ -19,7 +19,7 @@ HEALTHY = Result("fine", Verdict("True"))
 BROKEN = Result("agent", Verdict("False", "the agent is down", (Code.DEPENDENCIES,)))
 
 
-def rolling(threshold: float | None = None) -> Result:
+def rolling(threshold: float = 600.0) -> Result:
     return Result("rollout", Verdict("Progressing", "2 of 3 are ready", (), threshold))
 
 
@@ -65,27 +65,60 @@ def test_codes_of_all_unhealthy_checks_appear_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "threshold", "status"),
+    ("before", "status"),
     [
-        (None, 60, "Progressing"),
-        (old("True", 1000), 60, "Progressing"),
-        (old("Progressing", 60), 60, "Progressing"),
-        (old("Progressing", 61), 60, "False"),
-        (old("False", 61), 60, "False"),
-        (old("Progressing", 100_000), None, "Progressing"),
+        (None, "Progressing"),
+        (old("True", 1000), "Progressing"),
+        (old("Progressing", 60), "Progressing"),
+        (old("Progressing", 61), "False"),
+        (old("Unknown", 60), "Progressing"),
+        (old("False", 1), "False"),
+        (old("False", 61), "False"),
+        ({"type": "X", "status": "Progressing"}, "False"),
     ],
 )
 def test_progressing_is_tolerated_until_the_threshold(
-    before: JsonObject | None, threshold: float | None, status: str
+    before: JsonObject | None, status: str
 ) -> None:
-    said = aggregate([HEALTHY, rolling(threshold)], before, NOW)
+    said = aggregate([HEALTHY, rolling(60)], before, NOW)
     reason = "HealthCheckProgressing" if status == "Progressing" else "HealthCheckUnsuccessful"
     assert said == ConditionUpdate(status, reason, "2 of 3 are ready.")
 
 
 def test_the_smallest_threshold_counts() -> None:
-    said = aggregate([rolling(600), rolling(None), rolling(10)], old("Progressing", 11), NOW)
+    said = aggregate([rolling(600), rolling(10)], old("Progressing", 11), NOW)
     assert said.status == "False"
+
+
+@given(
+    st.lists(st.sampled_from([HEALTHY, BROKEN, rolling(100)]), min_size=1, max_size=40),
+    st.floats(10, 200),
+)
+def test_progressing_never_lasts_longer_than_the_threshold(
+    outcomes: list[Result], pause: float
+) -> None:
+    """Check a condition again and again: without a success, it becomes False and stays so."""
+    condition: JsonObject | None = None
+    since_healthy, now = 0.0, NOW
+    for outcome in outcomes:
+        now += timedelta(seconds=pause)
+        said = aggregate([outcome], condition, now)
+        was_false = condition is not None and condition["status"] == "False"
+        if said.status == "True":
+            since_healthy = 0.0
+        else:
+            since_healthy += pause
+            assert said.status == "False" or since_healthy <= 100 + pause
+            assert said.status == "False" or not was_false
+        if condition is None or condition["status"] != said.status:
+            condition = {"status": said.status, "lastTransitionTime": timestamp(now)}
+
+
+def test_codes_of_progressing_checks_count_as_well() -> None:
+    codes = (Code.QUOTA_EXCEEDED,)
+    slow = Result("machines", Verdict("Progressing", "1 of 2", codes, threshold=60.0))
+    assert aggregate([slow], None, NOW).codes == codes
+    assert aggregate([slow, BROKEN], None, NOW).codes == (Code.DEPENDENCIES, *codes)
 
 
 def test_if_all_checks_succeed_the_condition_is_true() -> None:
@@ -140,3 +173,8 @@ def test_one_of_several_checks_uses_the_common_texts() -> None:
 def test_a_check_with_status_unknown_needs_a_reason() -> None:
     with pytest.raises(ValueError, match="reason"):
         Verdict("Unknown", "who knows")
+
+
+def test_a_check_with_status_progressing_needs_a_threshold() -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        Verdict("Progressing", "wait and see")

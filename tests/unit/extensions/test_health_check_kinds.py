@@ -8,6 +8,7 @@ import pytest
 
 from pergola.api.kinds import POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks.checks import (
     CheckContext,
     HealthCheck,
@@ -117,6 +118,18 @@ async def test_a_rollout_of_a_managed_resource_progresses_with_the_threshold() -
     check = managed_resource("agents", threshold=60.0)
     found = await observe(check, resource(ResourcesProgressing="True"))
     assert (found.status, found.threshold) == ("Progressing", 60.0)
+    unlimited = await observe(managed_resource("agents"), resource(ResourcesProgressing="True"))
+    assert unlimited.status == "True"
+
+
+async def test_an_object_that_a_user_configured_wrongly_has_a_code() -> None:
+    live = resource(ResourcesApplied="False")
+    [condition] = [it for it in live["status"]["conditions"] if it["type"] == "ResourcesApplied"]
+    condition["message"] = (
+        'error during apply of object "apps/v1/Deployment/kube-system/a": Deployment.apps "a" is '
+        "invalid: spec.replicas: Invalid value: -1"
+    )
+    assert (await observe(managed_resource("agents"), live)).codes == (Code.CONFIGURATION_PROBLEM,)
 
 
 Maker = Callable[[str], HealthCheck]
@@ -138,7 +151,9 @@ async def test_a_workload_is_judged_by_the_rules_of_its_kind(make: Maker, kind: 
 async def test_a_workload_during_a_rollout_progresses() -> None:
     live = workload("StatefulSet", 1)
     live["status"]["updatedReplicas"] = 0
-    assert (await observe(stateful_set("agents"), live)).status == "Progressing"
+    check = stateful_set("agents", threshold=60.0)
+    assert (await observe(check, live)).status == "Progressing"
+    assert (await observe(stateful_set("agents"), live)).status == "True"
 
 
 async def test_an_unhealthy_workload_names_the_trouble_of_its_pod() -> None:

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject, annotations_of, finalizers_of
+from pergola.extension_api.kinds import finalizer_of
 from pergola.extension_api.predicates import Request, request_of
 from pergola.extensions.lifecycle.operation import (
     Operation,
     acceptance,
     completion,
-    finalizer_of,
     next_operation,
     operation_of,
     waits_for_state,
@@ -41,6 +41,9 @@ def network(
 def test_the_finalizer_has_the_name_of_the_kind() -> None:
     assert OWN == "extensions.gardener.cloud/network"
     assert finalizer_of("ControlPlane") == "extensions.gardener.cloud/controlplane"
+    assert finalizer_of("OperatingSystemConfig") == (
+        "extensions.gardener.cloud/operatingsystemconfigs"
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pergola.extension_api.caller.readiness import is_pending
 from pergola.extension_api.caller.wait import Explain
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
 from pergola.extension_api.heartbeat import LABEL, NAME, is_alive
+from pergola.extension_api.kinds import STOPPED_BY_FAILURE
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.kube.selectors import select_name
@@ -67,11 +68,16 @@ def object_symptom(obj: JsonObject) -> str:
     return ""
 
 
-def cluster_symptom(cluster: Cluster | None, name: str) -> str:
-    """Return the reason in the Cluster of the object's namespace; empty if there is none."""
+def cluster_symptom(cluster: Cluster | None, name: str, kind: str) -> str:
+    """Return the reason in the Cluster of the object's namespace; empty if there is none.
+
+    Args:
+        kind: that of the object: some are served even if the Shoot has failed.
+    """
     if cluster is None:
         return f"Cluster {name} does not exist: extensions wait until it is created"
-    if cluster.shoot is not None and cluster.shoot.is_failed:
+    has_failed = cluster.shoot is not None and cluster.shoot.is_failed
+    if has_failed and kind in STOPPED_BY_FAILURE:
         return f"the Shoot in Cluster {name} is Failed: extensions do nothing until it is retried"
     return ""
 
@@ -109,10 +115,10 @@ async def _cluster_symptom(client: Client, obj: JsonObject) -> str:
     try:
         cluster = Cluster.from_object(await client.get(CLUSTER, Key("", name)))
     except NotFound:
-        return cluster_symptom(None, name)
+        return cluster_symptom(None, name, str(obj.get("kind")))
     except MalformedCluster as error:
         return str(error)
-    return cluster_symptom(cluster, name)
+    return cluster_symptom(cluster, name, str(obj.get("kind")))
 
 
 async def _heartbeat_symptom(

@@ -60,9 +60,9 @@ def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) 
             UNKNOWN, CHECK_ERROR, f"failed to execute {len(raised)} {checks}: {details}"
         )
     if unhealthy:
-        return ConditionUpdate(FALSE, UNSUCCESSFUL, details, _codes(unhealthy))
+        return ConditionUpdate(FALSE, UNSUCCESSFUL, details, _codes([*unhealthy, *rolling]))
     if rolling and _may_go_on(rolling, old, now):
-        return ConditionUpdate(PROGRESSING, STILL_PROGRESSING, details)
+        return ConditionUpdate(PROGRESSING, STILL_PROGRESSING, details, _codes(rolling))
     if rolling:
         return ConditionUpdate(FALSE, UNSUCCESSFUL, details, _codes(rolling))
     return ALL_HEALTHY
@@ -95,13 +95,15 @@ def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Fo
 def _may_go_on(rolling: _Found, old: JsonObject | None, now: datetime) -> bool:
     """Return whether the progressing checks still have time.
 
-    The condition records since when it has not been True.
+    The condition records since when it has its status, so what was once False stays False.
     """
-    thresholds = [v.threshold for _, v in rolling if v.threshold is not None]
-    if old is None or old.get("status") == TRUE or not thresholds:
+    if old is None or old.get("status") == TRUE:
         return True
     since = read_time(old.get("lastTransitionTime"))
-    return since is None or (now - since).total_seconds() <= min(thresholds)
+    if old.get("status") == FALSE or since is None:
+        return False
+    thresholds = [v.threshold for _, v in rolling if v.threshold is not None]
+    return (now - since).total_seconds() <= min(thresholds)
 
 
 def _details(raised: Sequence[tuple[str, Exception]], unhealthy: _Found, rolling: _Found) -> str:

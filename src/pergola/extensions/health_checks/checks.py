@@ -1,5 +1,6 @@
 """The interface of a health check, and the checks that most extensions need (spec 40 §2.6)."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,8 @@ SYSTEM_COMPONENTS_HEALTHY: Final = "SystemComponentsHealthy"
 EVERY_NODE_READY: Final = "EveryNodeReady"
 CONTROL_PLANE_HEALTHY: Final = "ControlPlaneHealthy"
 OBSERVABILITY_COMPONENTS_HEALTHY: Final = "ObservabilityComponentsHealthy"
+_INVALID: Final = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
+"""What resource managers report about an object that a user has configured wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,12 @@ class Verdict:
     """The result of a check.
 
     Attributes:
-        status: `Progressing` for problems that may resolve themselves; `Unknown` only with a
-            reason.
+        status: `Progressing`, only with a threshold, for problems that may resolve themselves;
+            `Unknown` only with a reason.
         detail: a sentence for the user: the problem and its place.
         codes: the classes of the error.
-        threshold: how many seconds progressing is acceptable; None for any time.
+        threshold: how many seconds progressing is acceptable. gardenlet leaves out its own checks
+            while a condition is `Progressing`.
         reason: the check's own reason, for a condition with this check alone; the condition then
             repeats the check. Empty for the common reasons.
     """
@@ -48,6 +52,8 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.status == UNKNOWN and not self.reason:
             raise ValueError("a check with status Unknown needs its own reason")
+        if self.status == PROGRESSING and self.threshold is None:
+            raise ValueError("a check with status Progressing needs a threshold")
 
 
 HEALTHY: Final = Verdict("True")
@@ -99,11 +105,12 @@ def managed_resource(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Return a check that the objects of a ManagedResource are applied, healthy and rolled out.
+    """Return a check that the objects of a ManagedResource are applied and healthy.
 
     Args:
         name: the name of the ManagedResource, in the namespace of the extension resource.
-        threshold: how many seconds a rollout may take.
+        threshold: how many seconds a rollout may take; None does not check rollouts, as in the
+            original.
     """
 
     async def run(context: CheckContext, _: JsonObject) -> Verdict:
@@ -112,8 +119,9 @@ def managed_resource(
         if resource is None:
             return Verdict(FALSE, f"ManagedResource {key} does not exist")
         if problem := check_ready(resource):
-            return Verdict(FALSE, f"ManagedResource {key} is unhealthy: {problem}")
-        if problem := progressing_problem(resource):
+            codes = (Code.CONFIGURATION_PROBLEM,) if _INVALID.search(problem) else ()
+            return Verdict(FALSE, f"ManagedResource {key} is unhealthy: {problem}", codes)
+        if threshold is not None and (problem := progressing_problem(resource)):
             return Verdict(
                 PROGRESSING, f"ManagedResource {key} is progressing: {problem}", (), threshold
             )
@@ -178,7 +186,7 @@ def _workload(
         if problem := health_of(live):
             problem += await _of_pods(context, live)
             return Verdict(FALSE, f"{kind} {key} is unhealthy: {problem}")
-        if problem := rollout_of(live):
+        if threshold is not None and (problem := rollout_of(live)):
             problem += await _of_pods(context, live)
             return Verdict(PROGRESSING, f"{kind} {key} is progressing: {problem}", (), threshold)
         return HEALTHY

@@ -5,7 +5,7 @@
 """
 
 from pergola.extensions.lifecycle.controller import extension_controller
-from pergola.extensions.lifecycle.operation import Operation, finalizer_of
+from pergola.extensions.lifecycle.operation import Operation
 from pergola.extensions.lifecycle.reconcile import Settings
 
 __all__ = ["Operation", "Settings", "extension_controller", "finalizer_of"]

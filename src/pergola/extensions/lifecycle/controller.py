@@ -9,6 +9,7 @@ from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, resource_version_of
 from pergola.controllers.condition_metrics import ConditionMetrics
 from pergola.extension_api.cluster import CLUSTER, Shoot
+from pergola.extension_api.kinds import STOPPED_BY_FAILURE
 from pergola.extension_api.predicates import (
     SHOOT_CLASS,
     Predicate,
@@ -74,7 +75,10 @@ def extension_controller(
     if SHOOT_CLASS not in (settings.classes or (SHOOT_CLASS,)):
         _Wakes(controller, predicate, objects, None, actuator.cluster_name)
         return Unit(caches=[objects], beside=beside, controllers=[controller])
-    clusters = Cache(client, CLUSTER, _is_failed, random_source=random_source)
+    stops = actuator.kind in STOPPED_BY_FAILURE
+    clusters = Cache(
+        client, CLUSTER, lambda it: stops and _has_failed(it), random_source=random_source
+    )
     _Wakes(controller, predicate, objects, clusters, actuator.cluster_name)
     return Unit(caches=[objects, clusters], beside=beside, controllers=[controller])
 
@@ -195,5 +199,5 @@ class _Wakes:
         return self._clusters.get(Key("", cluster)) is True
 
 
-def _is_failed(cluster: JsonObject) -> bool:
+def _has_failed(cluster: JsonObject) -> bool:
     return Shoot(map_at(cluster, "spec", "shoot")).is_failed

@@ -8,8 +8,8 @@ from pergola.api.objects import (
     finalizers_of,
     uid_of,
 )
+from pergola.extension_api.kinds import finalizer_of
 from pergola.extension_api.predicates import secret_of
-from pergola.extensions.lifecycle.operation import finalizer_of
 from pergola.kube.client import Client
 from pergola.kube.finalizers import add_finalizer, remove_finalizer
 

@@ -44,11 +44,6 @@ PROTECTED: Final = (Operation.CREATE, Operation.RECONCILE, Operation.RESTORE)
 _REPEATED: Final = (Operation.CREATE, Operation.MIGRATE, Operation.RESTORE)
 
 
-def finalizer_of(kind: str) -> str:
-    """Return the finalizer that keeps a resource until the extension has finished."""
-    return f"extensions.gardener.cloud/{kind.lower()}"
-
-
 def waits_for_state(obj: JsonObject) -> bool:
     """Return whether the caller still has to write the state; until then, write nothing."""
     return annotations_of(obj).get(marks.OPERATION) == marks.OPERATION_WAIT_FOR_STATE

@@ -21,6 +21,7 @@ from pergola.api.objects import (
 )
 from pergola.extension_api.cluster import CLUSTER, FORCE_DELETION, Cluster, MalformedCluster
 from pergola.extension_api.errors import ExtensionError, RequeueAfter, codes_of
+from pergola.extension_api.kinds import STOPPED_BY_FAILURE, finalizer_of
 from pergola.extension_api.predicates import SHOOT_CLASS, Predicate, request_of, snapshot
 from pergola.extensions.actuator import Actuator, Context, Status, deadline_of
 from pergola.extensions.lifecycle.credentials import protect_secret, release_secret
@@ -29,7 +30,6 @@ from pergola.extensions.lifecycle.operation import (
     Operation,
     acceptance,
     completion,
-    finalizer_of,
     next_operation,
     waits_for_state,
 )
@@ -86,7 +86,7 @@ class Lifecycle:
         self._predicate = predicate
         self._clock = clock
         self._gvk = actuator.gvk()
-        self._finalizer = finalizer_of(actuator.kind)
+        self._finalizer = actuator.finalizer or finalizer_of(actuator.kind)
         self._begun: set[Key] = set()  # requests that were removed but have no outcome yet
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -96,13 +96,17 @@ class Lifecycle:
             if waits_for_state(obj) or not self._is_desired(key, obj):
                 return DONE
             cluster = await self._cluster(obj)
-            if cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed:
+            if self._is_stopped(cluster):
                 log.info("the Shoot has failed: nothing is done", object=self._title(key))
                 return DONE
             return await self._work(obj, cluster)
         except NotFound:  # deleted, perhaps during the run
             self._begun.discard(key)
             return DONE
+
+    def _is_stopped(self, cluster: Cluster | None) -> bool:
+        has_failed = cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed
+        return has_failed and self._actuator.kind in STOPPED_BY_FAILURE
 
     def _is_desired(self, key: Key, obj: JsonObject) -> bool:
         """Return whether a request is pending; an event may be older than its outcome."""

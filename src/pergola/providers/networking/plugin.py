@@ -7,7 +7,6 @@ from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.garden import Garden
-from pergola.extensions.health_checks.checks import HealthCheck, managed_resource
 from pergola.providers.networking import rollout
 from pergola.providers.networking.admission import admission_webhooks
 from pergola.providers.networking.contract import PluginContract
@@ -22,10 +21,6 @@ class NetworkPlugin(PluginContract[C], Generic[C]):
     def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
         """Return the webhooks that apply the defaults, and refuse by the checks (§7.3)."""
         return admission_webhooks(self, self.shoot_defaults())
-
-    def health_checks(self) -> Sequence[HealthCheck]:
-        """Return the check behind the condition `SystemComponentsHealthy` of a Network."""
-        return [managed_resource(self.managed_resource())]
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status:
         """Roll the network out."""

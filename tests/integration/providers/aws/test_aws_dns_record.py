@@ -8,7 +8,7 @@ from pergola.api import marks
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, map_at
 from pergola.cloud.aws import AwsClient
-from pergola.extensions.lifecycle.operation import finalizer_of
+from pergola.extension_api.kinds import finalizer_of
 from pergola.kube.client import Client
 from pergola.providers.aws.dns import AwsDnsRecord
 from pergola.providers.aws.resources.record_sets import (

@@ -38,7 +38,7 @@ async def test_the_demo_shows_the_creation_change_and_deletion_of_a_network(
     said = output.decode()
     assert process.returncode == 0, said
     assert "Create Succeeded" in said
-    assert "SystemComponentsHealthy: True" in said
+    assert "-config: healthy" in said
     assert ": 3 ready" in said
     assert "Reconcile Succeeded" in said
     assert ": generation 2, rolled out" in said

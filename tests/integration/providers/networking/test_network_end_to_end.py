@@ -8,14 +8,11 @@ from typing import Any, Final, cast
 
 import pytest
 
-from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import CRD, DAEMON_SET
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, uid_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
 from pergola.extensions import Actuator
-from pergola.extensions.health_checks import Settings as HealthSettings
-from pergola.extensions.health_checks import health_controller
 from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.extensions.loading import load_actuator
 from pergola.kube.client import Client
@@ -58,21 +55,23 @@ class Case:
     def actuator(self) -> Actuator:
         return renamed(load_actuator(PLUGINS[self.plugin][0]), self.site.type)
 
-    def units(self, actuator: Actuator | None = None) -> list[Unit]:
-        """Return the extension with its health checks."""
-        actuator, client = actuator or self.actuator(), self.site.client
-        settings = HealthSettings(sync_period=5)
-        return [
-            extension_controller(client, actuator, Settings(), metrics=Metrics()),
-            health_controller(
-                client,
-                NETWORK,
-                actuator.type,
-                actuator.health_checks(),
-                settings,
-                metrics=Metrics(),
-            ),
-        ]
+    def unit(self, actuator: Actuator | None = None) -> Unit:
+        """Return the extension."""
+        return extension_controller(
+            self.site.client, actuator or self.actuator(), Settings(), metrics=Metrics()
+        )
+
+    async def until_health(self, status: str) -> None:
+        """Wait until the ManagedResource with the objects of the Shoot is healthy, or is not."""
+        actuator = self.actuator()
+        assert isinstance(actuator, NetworkPlugin)
+        key = Key(self.site.namespace, actuator.managed_resource())
+        await until(
+            self.site.client,
+            MANAGED_RESOURCE,
+            key,
+            lambda obj: ("True" if is_ready(obj) else "False") == status,
+        )
 
     async def deployed(self) -> JsonObject:
         """Deploy the Network, and return it once the extension is done."""
@@ -110,12 +109,6 @@ async def gardenet(cluster_client: Client, namespace: str, shoot: Client) -> Asy
     await case.site.clean_up()
 
 
-def condition(obj: JsonObject) -> str:
-    """Return the status of `SystemComponentsHealthy`."""
-    found = {c["type"]: c["status"] for c in maps_at(obj, "status", "conditions")}
-    return str(found.get("SystemComponentsHealthy", ""))
-
-
 @asynccontextmanager
 async def serving(client: Client, kinds: Iterable[GroupVersionKind]) -> AsyncIterator[None]:
     """Serve kinds that another program installs, and remove them for the next test."""
@@ -140,11 +133,11 @@ async def test_a_network_runs_agents_on_all_nodes_until_it_is_deleted(
     async with (
         serving(shoot, INSTALLED.get(plugin, ())),
         shoot_manager(cluster_client, namespace, shoot, sync_seconds=2),
-        running(*case.units()),
+        running(case.unit()),
     ):
         done = await case.deployed()
         assert operation(done) == ("Create", "Succeeded")
-        await case.site.until(lambda obj: condition(obj) == "True")
+        await case.until_health("True")
         assert map_at(await case.agents(), "status")["numberReady"] == 3
 
         await case.destroyed()
@@ -163,16 +156,16 @@ async def test_a_network_is_unhealthy_while_its_shoot_does_not_answer(
         CuttableProxy(load(shoot_sandbox.kubeconfig)) as proxy,
         Client.connect(proxy.config) as cut_off,
         shoot_manager(client, namespace, cut_off, sync_seconds=2),
-        running(*gardenet.units()),
+        running(gardenet.unit()),
     ):
         proxy.refuse()
         proxy.cut()
         done = await gardenet.deployed()
         assert operation(done) == ("Create", "Succeeded")
-        await gardenet.site.until(lambda obj: condition(obj) == "False")
+        await gardenet.until_health("False")
 
         proxy.accept()
-        await gardenet.site.until(lambda obj: condition(obj) == "True")
+        await gardenet.until_health("True")
         await gardenet.destroyed()
 
 
@@ -187,7 +180,7 @@ async def test_a_plugin_that_waits_for_the_shoot_fails_while_it_does_not_answer(
         CuttableProxy(load(shoot_sandbox.kubeconfig)) as proxy,
         Client.connect(proxy.config) as cut_off,
         shoot_manager(client, namespace, cut_off, sync_seconds=2),
-        running(*gardenet.units(actuator)),
+        running(gardenet.unit(actuator)),
     ):
         proxy.refuse()
         proxy.cut()
@@ -211,10 +204,10 @@ async def test_a_network_moves_to_another_seed_without_effect_on_the_shoot(
     remember(actuator)
     async with (
         shoot_manager(site.client, site.namespace, shoot, sync_seconds=2),
-        running(*gardenet.units(actuator)),
+        running(gardenet.unit(actuator)),
     ):
         await gardenet.deployed()
-        await site.until(lambda obj: condition(obj) == "True")
+        await gardenet.until_health("True")
         before = await gardenet.agents()
         state = await caller.leave(site.client, KIND, site.key, CLOCK)
         await caller.abandon(site.client, KIND, site.key, CLOCK)
@@ -229,7 +222,7 @@ async def test_a_network_moves_to_another_seed_without_effect_on_the_shoot(
         seen = remember(arrived)
         async with (
             shoot_manager(second, site.namespace, shoot, sync_seconds=2),
-            running(*other.units(arrived)),
+            running(other.unit(arrived)),
         ):
             request = await caller.restore(second, KIND, other.network, state, CLOCK)
             done = await caller.wait_ready(second, KIND, site.key, expected=request.timestamp)
@@ -237,7 +230,7 @@ async def test_a_network_moves_to_another_seed_without_effect_on_the_shoot(
             assert operation(done) == ("Restore", "Succeeded")
             assert seen == [{"chosen": "first"}]
             assert done["status"]["state"] == {"chosen": "first"}
-            await other.site.until(lambda obj: condition(obj) == "True")
+            await other.until_health("True")
             after = await gardenet.agents()
             assert (uid_of(after), after["spec"]) == (uid_of(before), before["spec"])
             await other.destroyed()

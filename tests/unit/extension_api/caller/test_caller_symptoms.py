@@ -55,10 +55,12 @@ def test_an_extension_may_serve_types_that_begin_with_its_own() -> None:
 
 
 def test_a_missing_cluster_and_a_failed_shoot_are_reasons() -> None:
-    assert "Cluster ns does not exist" in cluster_symptom(None, "ns")
+    assert "Cluster ns does not exist" in cluster_symptom(None, "ns", "Network")
     failed = Shoot({"status": {"lastOperation": {"state": "Failed"}}})
-    assert "the Shoot in Cluster ns is Failed" in cluster_symptom(Cluster("ns", failed), "ns")
-    assert cluster_symptom(Cluster("ns", Shoot({})), "ns") == ""
+    of_failed = Cluster("ns", failed)
+    assert "the Shoot in Cluster ns is Failed" in cluster_symptom(of_failed, "ns", "Network")
+    assert cluster_symptom(of_failed, "ns", "Bastion") == ""
+    assert cluster_symptom(Cluster("ns", Shoot({})), "ns", "Network") == ""
 
 
 def test_a_migrated_object_without_a_restore_is_reported() -> None:
