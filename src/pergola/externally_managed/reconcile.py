@@ -12,7 +12,8 @@ from pergola.api.objects import (
     deletion_timestamp_of,
     finalizers_of,
 )
-from pergola.externally_managed.contract import effective_endpoint, endpoint_of
+from pergola.api.texts import abridged
+from pergola.externally_managed.contract import Endpoint, effective_endpoint, endpoint_of
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.mapping import owner_cluster
@@ -29,9 +30,11 @@ from pergola.externally_managed.status import (
 )
 from pergola.externally_managed.status_writer import StatusWriter
 from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.index import Index
 from pergola.runtime.controlling import controller as runtime
 from pergola.runtime.controlling.controller import DONE, Again, ReconcileError
 
+_SHOWN: Final = 3
 PLAIN: Final = "plain"
 """The source for networks described in ConfigMaps and Secrets."""
 
@@ -58,6 +61,7 @@ class ExternalManager:
         self._sources = sources
         self._objects, self._clusters = caches
         self._spec, self._status = writers
+        self._by_endpoint = Index(self._objects, _endpoints_of)
         self._resync_seconds = resync_seconds
 
     async def reconcile(self, key: Key) -> runtime.Outcome:
@@ -101,7 +105,7 @@ class ExternalManager:
                 problems,
                 network.failure_domains,
                 network.status or None,
-                notes=list(self._left_behind(obj)),
+                notes=[*self._left_behind(obj), *self._sharing(obj)],
             ),
         )
 
@@ -119,6 +123,23 @@ class ExternalManager:
                     f"finalizer {name} was left behind by the provider and will block deletion: "
                     f'annotate {RELEASE_FINALIZERS}="true" to have it removed then'
                 )
+
+    def _sharing(self, obj: JsonObject) -> Iterator[str]:
+        """Describe other InfraClusters with the endpoint of this one, such as that of a copy."""
+        endpoint = endpoint_of(obj)
+        keys = self._by_endpoint.keys(endpoint) if endpoint.is_valid else ()
+        others = sorted(str(key) for key in keys if key != Key.of(obj))
+        if others:
+            yield (
+                f"{endpoint} is the endpoint of {abridged(others, _SHOWN)}, too: machines of one "
+                "Cluster would join the other"
+            )
+
+
+def _endpoints_of(_: Key, obj: JsonObject) -> list[Endpoint]:
+    endpoint = endpoint_of(obj)
+    is_there = endpoint.is_valid and deletion_timestamp_of(obj) is None
+    return [endpoint] if is_there else []
 
 
 def _settled_endpoint(network: Network, obj: JsonObject, cluster: JsonObject) -> Network:

@@ -451,3 +451,19 @@ async def test_a_finalizer_that_the_provider_left_is_reported_and_removed_on_req
         )
         await site.client.patch(site.gvk, site.key, {"metadata": {"finalizers": None}})
         await until_gone(site.client, site.gvk, site.key)
+
+
+async def test_two_objects_with_one_endpoint_say_so(site: Site) -> None:
+    await site.describe()
+    await site.create()
+    async with running(site.manager()):
+        first = await site.until_ready("True", "NetworkReady")
+        assert "endpoint" not in site.message(first)
+        copied = infra_cluster(
+            site.gvk, "copy", site.namespace, {MANAGED_BY: "pergola", SOURCE: "configmap/net"}
+        )
+        await site.client.create(copied)
+        await site.client.create(cluster("copy", site.namespace, site.gvk))
+        site.key = Key(site.namespace, "copy")
+        second = await site.until_ready("True", "NetworkReady")
+    assert f"is the endpoint of {site.namespace}/demo, too" in site.message(second)
