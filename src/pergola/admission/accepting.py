@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Final
 
@@ -15,14 +16,34 @@ HANDSHAKE_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 0.1
 
 
-class Accepted(Member, asyncio.Protocol):
+class Accepted(Member, asyncio.BufferedProtocol):
     """A connection that was accepted; `connection_lost` is called if its handshake fails, too.
+
+    All connections of a server receive into one buffer. Without it, uvloop allocates 256 KiB for
+    whatever arrives over TLS, and memory of this size is mapped and unmapped every time, because
+    large blocks are allocated apart: that took a third of the CPU of a review.
 
     Attributes:
         handshake: ends with the TLS handshake.
     """
 
     handshake: asyncio.Task[None] | None = None
+
+    def __init__(self, buffer: memoryview) -> None:
+        self._buffer = buffer
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where to put what arrives; `buffer_updated` follows at once."""
+        del sizehint
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take what has arrived out of the buffer."""
+        self.data_received(self._buffer[:nbytes].tobytes())
+
+    @abstractmethod
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived."""
 
 
 async def accept(

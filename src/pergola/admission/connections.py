@@ -18,6 +18,7 @@ IDLE_BYTES: Final = 40 * 1024
 """Memory of TLS and the parser for a connection without a request."""
 GROWN_BYTES: Final = 512 * 1024
 """Size of the TLS buffers after a connection carried a large body; they never shrink."""
+_BUFFER_BYTES: Final = 256 * 1024
 _VALUE_BYTES: Final = 72
 _DENSEST: Final = 24  # `{},{},…`: a value for every three bytes
 _RELEASE_ABOVE: Final = 8 * 1024 * 1024
@@ -88,12 +89,14 @@ class Connections:
 
     Attributes:
         held: bytes that the connections hold.
+        buffer: into which all of them receive.
     """
 
     def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
         self.limits = limits
         self.now = now
         self.held = 0
+        self.buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._members: set[Member] = set()
         self._peers: Counter[str] = Counter()
         self._peak = 0

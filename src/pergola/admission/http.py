@@ -103,6 +103,7 @@ class Connection(Accepted):
     def __init__(self, shared: Shared, peer: str = "") -> None:
         self._shared = shared
         self._all = shared.connections
+        super().__init__(self._all.buffer)
         self._limits = self._all.limits
         self._parser = httptools.HttpRequestParser(self)
         self._transport = _UNCONNECTED
@@ -147,7 +148,7 @@ class Connection(Accepted):
         else:
             self._transport.abort()
 
-    # asyncio.Protocol
+    # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""

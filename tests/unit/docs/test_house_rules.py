@@ -154,6 +154,8 @@ def test_signals_to_child_processes_leave_the_return_code_alone() -> None:
 
 UNUSED: Final = {
     # Called by a library.
+    "get_buffer": "asyncio",
+    "buffer_updated": "asyncio",
     "on_message_begin": "httptools",
     "on_url": "httptools",
     "on_header": "httptools",

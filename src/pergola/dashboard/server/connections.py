@@ -42,6 +42,7 @@ class _Guarded(Accepted):
         peer: str,
         on_end: Callable[[], object],
     ) -> None:
+        super().__init__(connections.buffer)
         self.peer = peer
         self.was_used = False
         self.since = connections.now()
