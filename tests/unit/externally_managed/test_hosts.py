@@ -15,13 +15,23 @@ from pergola.externally_managed.hosts import host_problem
 labels = st.from_regex(r"[A-Za-z0-9]([-A-Za-z0-9]{0,10}[A-Za-z0-9])?", fullmatch=True)
 top_labels = st.from_regex(r"[A-Za-z]([-A-Za-z0-9]{0,10}[A-Za-z0-9])?", fullmatch=True)
 names = st.builds(lambda first, last: ".".join([*first, last]), st.lists(labels), top_labels)
-addresses = st.ip_addresses().filter(lambda each: not (each.is_multicast or each.is_unspecified))
+
+
+def can_be_reached(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Return whether clients can connect to an address, which may be an IPv4 address in IPv6."""
+    meant = getattr(address, "ipv4_mapped", None) or address
+    return not (meant.is_multicast or meant.is_unspecified)
+
+
+addresses = st.ip_addresses().filter(can_be_reached)
 
 
 @pytest.mark.parametrize(
     ("host", "problem"),
     [
         ("", "must not be empty"),
+        ("::ffff:0.0.0.0", "must be an address that clients can connect to"),
+        ("::ffff:224.0.0.1", "must be an address that clients can connect to"),
         ("a b", "must be a DNS name"),
         ("https://api.example.org", "must be a host without a scheme"),
         ("api.example.org:6443", "must be a host without a port"),
