@@ -36,6 +36,7 @@ from pergola.resource_manager.webhooks import (
 )
 from pergola.resource_manager.webhooks.facts.taints import Taint
 from pergola.runtime.logging import configure
+from pergola.runtime.memory import allocate_large_blocks_apart
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process import event_loop
 from pergola.runtime.process.signals import ended_by_signals
@@ -217,6 +218,7 @@ async def aiohttp_server(
 async def _run(
     runner: web.AppRunner | web.ServerRunner, certificates: Certificates, port: int
 ) -> AsyncGenerator[int]:
+    allocate_large_blocks_apart()  # as the product's server, which returns its memory after a flood
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=certificates.context)
     await site.start()

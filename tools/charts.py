@@ -27,7 +27,7 @@ _UNSET: Final = {
     "extension-admission-virtual": ("extension", "namespace"),
 }
 """Values that users have to set."""
-_FREE: Final = ("resources", "priorityClassName", "topologySpreadConstraints")
+_FREE: Final = ("nodeToleration", "resources", "priorityClassName", "topologySpreadConstraints")
 """Values whose defaults users may drop with null."""
 _TEXT: Final = "description"
 _IMAGE: Final = (

@@ -37,10 +37,11 @@ def archive() -> bytes:
 
 def reading() -> None:
     """Check a chart before anything renders it."""
-    chart = read_chart(archive(), "web.tgz", Limits(files=100))
+    content = archive()
+    chart = read_chart(content, "web.tgz", Limits(files=100))
     assert isinstance(chart, Chart)
     assert (chart.name, chart.version) == ("web", "1.0.0")
-    text = base64.b64encode(archive()).decode()
+    text = base64.b64encode(content).decode()
     assert embedded_chart(text, "field rawChart").digest == chart.digest
     assert merge_values({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}) == {"a": {"b": 3, "c": 2}}
 

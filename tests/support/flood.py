@@ -73,6 +73,7 @@ class FloodedServer:
             writer.write(request(review()))
             answer = await reader.readuntil(b"\r\n\r\n")
             writer.close()
+            await writer.wait_closed()
             return answer.startswith(b"HTTP/1.1 200")
         return False
 
@@ -94,21 +95,27 @@ async def flooded_server(folder: Path) -> AsyncGenerator[FloodedServer]:
 
 async def flood(server: FloodedServer, seconds: float) -> None:
     """Attack in all ways at once; newcomers and reviews as large as permitted are among them."""
+    end = asyncio.get_running_loop().time() + seconds
     async with TaskGroup() as group:
-        tasks = [group.create_task(server.watch())]
-        for attack, number in _ATTACKS.items():
-            tasks += [group.create_task(_repeated(attack, server)) for _ in range(number)]
-        await asyncio.sleep(seconds)
-        for task in tasks:
-            task.cancel()
+        watch = group.create_task(server.watch())
+        async with TaskGroup() as attackers:
+            for attack, number in _ATTACKS.items():
+                for _ in range(number):
+                    attackers.create_task(_repeated(attack, server, end))
+        watch.cancel()
 
 
-async def _repeated(attack: Callable[[_Streams], Awaitable[None]], server: FloodedServer) -> None:
-    while True:
+async def _repeated(
+    attack: Callable[[_Streams], Awaitable[None]], server: FloodedServer, end: float
+) -> None:
+    loop = asyncio.get_running_loop()
+    while loop.time() < end:
         with suppress(OSError, asyncio.IncompleteReadError):
+            # asyncio forgets to close a connection that is cancelled before its handshake begins.
             streams = await server.connect()
             try:
-                await attack(streams)
+                async with asyncio.timeout_at(end):
+                    await attack(streams)
             finally:
                 streams[1].transport.abort()
         await asyncio.sleep(_SAMPLE_SECONDS)

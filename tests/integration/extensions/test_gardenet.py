@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 import pytest
 
 from pergola.api import marks
-from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, LEASE, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
@@ -20,14 +19,12 @@ from pergola.api.objects import (
     generation_of,
     labels_of,
     map_at,
-    maps_at,
     uid_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
 from pergola.extension_api.kinds import ExtensionKind
 from pergola.extensions import Actuator, Context
-from pergola.extensions.health_checks import health_controller
 from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.extensions.loading import load_actuator
 from pergola.extensions.process import Options, serve
@@ -393,19 +390,3 @@ async def test_a_forced_deletion_does_not_wait(gardenet: Gardenet) -> None:
 
     released = {"metadata": {"finalizers": None}}
     await site.client.patch(MANAGED_RESOURCE, gardenet.resource, released)
-
-
-async def test_the_health_of_the_managed_resource_is_a_condition(gardenet: Gardenet) -> None:
-    site, actuator = gardenet.site, gardenet.actuator()
-    health = health_controller(
-        site.client, NETWORK, actuator.type, actuator.health_checks(), metrics=Metrics()
-    )
-    async with running(gardenet.unit(actuator), health):
-        await gardenet.ask()
-        # The condition is Unknown until the ManagedResource exists.
-        await site.until(lambda obj: statuses(obj) == {"SystemComponentsHealthy": "False"})
-
-
-def statuses(obj: JsonObject) -> dict[str, str]:
-    """Return the statuses of an object's conditions by type."""
-    return {each["type"]: each["status"] for each in maps_at(obj, "status", "conditions")}

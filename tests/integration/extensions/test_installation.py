@@ -38,9 +38,9 @@ class Installed:
         of_all = installation_of(
             [self.actuator], ["recording.py:Recording"], "registry.example/x:1"
         )
-        # All tests share the names of ClusterRoles.
+        # All tests share the names of ClusterRoles; the end of the type is random.
         self.installation: Installation = replace(
-            of_all, name=f"networking-{site.type}"[-60:].strip("-"), namespace=site.namespace
+            of_all, name=f"networking-{site.type[-20:]}", namespace=site.namespace
         )
 
     async def client(self, kubeconfig: Path) -> Client:

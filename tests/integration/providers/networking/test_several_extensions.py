@@ -202,7 +202,7 @@ async def test_waiting_callers_find_the_heartbeat_of_the_second_extension(
         ),
         (
             ("run", CALICO, CILIUM, "--controllers", "network"),
-            "--controllers names network; there are heartbeat, network-calico, network-calico-heal",
+            "--controllers names network; there are heartbeat, network-calico, network-cilium",
         ),
     ],
 )
