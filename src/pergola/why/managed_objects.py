@@ -35,7 +35,7 @@ async def explain(asked: Asked, reader: Reader) -> Part:
         return Part()
     resource = await reader.source.find(MANAGED_RESOURCE, Key(origin.namespace, origin.name))
     if resource is None:
-        return Part(next_steps=(_elsewhere(origin),))
+        return await _without_resource(reader, origin)
     content = await content_of(resource, reader.source, reader)
     manifest = _manifest(content.decoded, asked)
     if manifest is None:
@@ -65,10 +65,20 @@ def _manifest(decoded: Decoded, asked: Asked) -> JsonObject | None:
     return next(found, None)
 
 
-def _elsewhere(origin: Origin) -> str:
-    return (
-        f"name the cluster that has ManagedResource {origin.namespace}/{origin.name}: run the same "
-        "command with --source-kubeconfig FILE"
+async def _without_resource(reader: Reader, origin: Origin) -> Part:
+    """Return what is known of an object whose ManagedResource was not found."""
+    resource = f"ManagedResource {origin.key}"
+    if reader.source is reader:
+        step = (
+            f"find {resource}, which is not in this cluster: if another one has it, run the same "
+            "command with --source-kubeconfig FILE; if it was deleted, nothing manages the object"
+        )
+        return Part(next_steps=(step,))
+    if not await reader.source.is_missing(MANAGED_RESOURCE, origin.key):
+        return Part()  # it may not be read, which the answer says
+    text = f"it stays as it is: {resource} does not exist, so nothing manages the object"
+    return Part(
+        sentence="is no longer managed", statements=(Statement(topic=Topic.DECIDED, text=text),)
     )
 
 

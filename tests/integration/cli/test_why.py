@@ -234,6 +234,26 @@ async def test_an_object_and_its_managed_resource_in_another_cluster_name_each_o
     found = await asker.data("managedresource/demo", target_kubeconfig=second_sandbox.kubeconfig)
     assert any(each["text"] == "1 Secret describes 1 object" for each in found["decisions"])
 
+    await world.client.delete(MANAGED_RESOURCE, world.key("demo"))
+    found = await asker.data("cm/greeting", **there, source_kubeconfig=asker.kubeconfig)
+    assert found["answer"].endswith("is no longer managed")
+    assert found["decisions"][0]["text"].endswith("nothing manages the object")
+
+
+async def test_an_object_that_stayed_says_that_its_managed_resource_is_not_there(
+    world: World, asker: Asker
+) -> None:
+    await world.start()
+    kept = world.config_map("greeting", text="hello")
+    kept["metadata"]["annotations"] = {marks.KEEP_OBJECT: "true"}
+    await world.create("demo", kept)
+    await world.healthy("demo")
+    await world.delete("demo")
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+
+    (step,) = (await asker.data("configmap/greeting"))["nextSteps"]
+    assert step.startswith(f"find ManagedResource {world.key('demo')}, which is not in this")
+
 
 async def test_the_documented_example_prints_what_the_page_shows(
     world: World, asker: Asker, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pergola.sandbox.simulated import Site
 
 COSTS: Final = "It takes three to five minutes on two cores, and 7 GiB of memory."
-COSTS_WITH_NODE: Final = "It takes five to ten minutes on two cores, and 7 GiB of memory."
+COSTS_WITH_NODE: Final = "It takes about five minutes on two cores, and 7 GiB of memory."
 _BUILT_IN: Final = "about twenty minutes on two cores"
 _BUILT_FOR_A_NODE: Final = "up to an hour on two cores"
 _SECONDS: Final = 900.0
