@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.api.objects import JsonValue
-from pergola.kube.yaml_nodes import DEEPEST, ValueLimit, read_value
+from pergola.kube.yaml_nodes import DEEPEST, TOO_DEEP, ValueLimit, read_value
 from pergola.kube.yaml_scalars import YamlError, float_to_number
 from pergola.kube.yaml_writer import dump
 
@@ -216,7 +216,7 @@ def _yaml_value(text: bytes, start: int, limit: ValueLimit) -> tuple[int, JsonVa
 def _settled(value: JsonValue, depth: int, limit: ValueLimit) -> JsonValue:
     """Normalize JSON like the YAML reader: no floats without a fraction, limited nesting."""
     if depth > DEEPEST:
-        raise YamlError(f"nested more than {DEEPEST} levels deep")
+        raise YamlError(TOO_DEEP)
     if isinstance(value, dict):
         limit.spend(len(value))
         for name, item in value.items():

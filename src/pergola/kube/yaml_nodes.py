@@ -23,6 +23,9 @@ from pergola.api.objects import JsonValue
 from pergola.kube.yaml_scalars import YamlError, key, plain, tagged
 
 DEEPEST: Final = 200  # orjson writes 254 levels; an object may still be embedded in another
+TOO_DEEP: Final = f"nested more than {DEEPEST} levels deep"
+_OF_LIBYAML: Final = {"exceeded maximum nesting depth": TOO_DEEP}
+"""Problems that libyaml finds while it looks ahead, and our words for them."""
 _ALIASED: Final = 400_000  # the scalars and containers that all aliases of a document may add
 _CHARACTERS: Final = 32  # this many bytes of a string count as one more of these
 _MERGE: Final = "<<"
@@ -64,7 +67,7 @@ def read_value(text: bytes, limit: ValueLimit) -> JsonValue:
     except yaml.MarkedYAMLError as error:
         mark, problem = error.problem_mark, error.problem or error.context or "no YAML"
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        raise YamlError(problem, line, column) from None
+        raise YamlError(_OF_LIBYAML.get(problem, problem), line, column) from None
 
 
 class _Document:
@@ -94,7 +97,7 @@ class _Document:
         elif type(event) is AliasEvent:
             return self._alias(event, depth)
         elif depth >= DEEPEST:
-            raise _at(event, f"nested more than {DEEPEST} levels deep")
+            raise _at(event, TOO_DEEP)
         else:
             # An alias cannot refer to an unfinished container, which would contain itself.
             self._anchors.pop(event.anchor or "", None)
@@ -153,7 +156,7 @@ class _Document:
             raise YamlError("the aliases repeat too many values")
         self._limit.spend(1)
         if isinstance(value, dict | list) and depth >= DEEPEST:
-            raise YamlError(f"nested more than {DEEPEST} levels deep")
+            raise YamlError(TOO_DEEP)
         if isinstance(value, dict):
             return {name: self._copy(item, depth + 1) for name, item in value.items()}
         if isinstance(value, list):

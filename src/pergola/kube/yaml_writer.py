@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonValue
-from pergola.kube.yaml_nodes import DEEPEST
+from pergola.kube.yaml_nodes import DEEPEST, TOO_DEEP
 from pergola.kube.yaml_scalars import YamlError, float_to_number
 
 _STEP: Final = "  "
@@ -51,7 +51,7 @@ class _Writer:
     def write(self, value: JsonValue, indent: str, depth: int, first: str = "") -> None:
         """Append a value after `first`, the indentation still to be written."""
         if depth > DEEPEST:
-            raise YamlError(f"nested more than {DEEPEST} levels deep")
+            raise YamlError(TOO_DEEP)
         if isinstance(value, dict) and value:
             self._mapping(value, indent, depth, first)
         elif isinstance(value, list) and value:
