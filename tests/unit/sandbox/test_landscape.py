@@ -1,5 +1,6 @@
 """The progress of a landscape's objects, and the examples that it is made of."""
 
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from pergola.api.objects import JsonObject
 from pergola.cli.up.landscape import summary
 from pergola.kube.yaml import parse_documents
 from pergola.sandbox.landscape import Reconciliation, is_reconciled, succeeded
+from pergola.sandbox.landscape.objects import distant_window
 from pergola.shipped import EXAMPLES
 
 DONE: JsonObject = {"state": "Succeeded", "progress": 100, "description": "reconciled"}
@@ -76,3 +78,20 @@ def test_the_examples_refer_to_each_other() -> None:
         assert ("Namespace", shoot["metadata"]["namespace"]) in named
         binding = shoot["spec"].get("credentialsBindingName")
         assert binding is None or ("CredentialsBinding", binding) in named
+
+
+@pytest.mark.parametrize(
+    ("hour", "window"),
+    [
+        (0, ("110000+0000", "120000+0000")),
+        (10, ("210000+0000", "220000+0000")),
+        (12, ("230000+0000", "000000+0000")),
+        (14, ("010000+0000", "020000+0000")),
+    ],
+)
+def test_no_maintenance_interrupts_a_shoot(hour: int, window: tuple[str, str]) -> None:
+    here = timezone(timedelta(hours=1))
+
+    found = distant_window(datetime(2026, 12, 31, hour, 59, tzinfo=here))
+
+    assert (found["begin"], found["end"]) == window

@@ -4,6 +4,7 @@ import base64
 import io
 import tarfile
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -112,8 +113,20 @@ async def create_prerequisites(garden: Client, example: str) -> JsonObject:
     """
     *others, shoot = documents(FOLDER / example)
     await apply_all(garden, *map(_versioned, others))
-    own = {"spec": {"kubernetes": {"version": _kubernetes()}}}
-    return apply_merge_patch(shoot, own)
+    window = distant_window(datetime.now(UTC))
+    own = {"kubernetes": {"version": _kubernetes()}, "maintenance": {"timeWindow": window}}
+    return apply_merge_patch(shoot, {"spec": own})
+
+
+def distant_window(now: datetime) -> JsonObject:
+    """Return a window for maintenance that begins in half a day.
+
+    Otherwise the API server chooses one at random. Maintenance reconciles a Shoot again, and then
+    waits for pods that have no nodes.
+    """
+    begin = now.astimezone(UTC) + timedelta(hours=12)
+    times = {"begin": begin, "end": begin + timedelta(hours=1)}
+    return {name: f"{time:%H0000+0000}" for name, time in times.items()}
 
 
 async def admin_kubeconfig(garden: Client, shoot: Key) -> bytes:
