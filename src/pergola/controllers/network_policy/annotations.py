@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 TCP: Final = "TCP"
 _EXPRESSION: Final = ("key", "operator", "values")
+_PORT_FIELDS: Final = {name.lower(): name for name in ("port", "protocol", "endPort")}
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _LAST_PORT: Final = 65535
 _MOST_DIGITS: Final = 19
@@ -188,6 +189,8 @@ def _named_port(entry: Any, path: str) -> PolicyPort:
 def _port(entry: Any, path: str) -> PolicyPort:
     if not isinstance(entry, dict):
         raise Malformed(f'{path}: must be a map such as {{"port": 80, "protocol": "TCP"}}')
+    # The original ignores the case of names. A port that is overlooked would open all ports.
+    entry = {_PORT_FIELDS.get(name.lower(), name): value for name, value in entry.items()}
     protocol = entry.get("protocol") or TCP
     if protocol not in _PROTOCOLS:
         raise Malformed(f"{path}.protocol: must be one of {', '.join(_PROTOCOLS)}")

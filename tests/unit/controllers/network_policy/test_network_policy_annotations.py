@@ -54,6 +54,7 @@ def ports_of(text: str) -> list[PolicyPort]:
         ('[{"port": 53}]', [("TCP", 53, None)]),
         ('[{"port": "metrics"}]', [("TCP", "metrics", None)]),
         ('[{"port": 1, "endPort": 9}]', [("TCP", 1, 9)]),
+        ('[{"Port": 53, "PROTOCOL": "UDP", "endport": 54}]', [("UDP", 53, 54)]),
         ('[{"port": 1}, {"port": "1"}, {"port": 1, "protocol": "TCP"}]', [("TCP", 1, None)]),
         ('[{"port": 1, "endPort": 9}, {"port": 1}, {"port": 1, "endPort": 5}]', [("TCP", 1, 9)]),
         ("[]", []),
