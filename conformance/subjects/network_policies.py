@@ -252,10 +252,11 @@ class NetworkPolicies:
 
     def compare(self, question: JsonObject, answer: Answer) -> Iterable[Difference]:
         """Compare labels and specs of all policies."""
-        return differences(self.meaning(answer), asyncio.run(_policies(question)))
+        return differences(self.meaning(answer), asyncio.run(policies_of(question)))
 
 
-async def _policies(question: JsonObject) -> JsonObject:
+async def policies_of(question: JsonObject) -> JsonObject:
+    """Return labels and specs of the policies of all Services of a cluster, by their keys."""
     by_kind: dict[str, list[JsonObject]] = {}
     for obj in question["objects"]:
         by_kind.setdefault(obj["kind"], []).append(obj)
