@@ -6,7 +6,7 @@ Both clusters get the same writes, so what the two processes leave behind can be
 import asyncio
 import copy
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,9 @@ from bench.peer import original
 from bench.processes import Program, installed, resource_manager
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
-from pergola.kube.errors import Conflict
+from pergola.kube.errors import Conflict, Invalid
 from pergola.kube.kubeconfig import load
+from pergola.runtime.task_group import gathered
 from pergola.sandbox import API_ONLY
 from pergola.testing.crds import install_crds
 from pergola.testing.shared import private
@@ -46,14 +47,18 @@ class Sides:
     theirs: Client
     ours: Client
 
-    async def both(self, act: Callable[[Client], Awaitable[object]]) -> None:
+    async def both(self, act: Callable[[Client], Coroutine[Any, Any, object]]) -> None:
         """Do the same in both clusters."""
-        await asyncio.gather(act(self.theirs), act(self.ours))
+        await gathered([act(self.theirs), act(self.ours)])
 
     async def create(self, *objects: JsonObject) -> None:
         """Create objects, in order."""
         for obj in objects:
-            await self.both(lambda client, obj=obj: client.create(copy.deepcopy(obj)))  # type: ignore[misc]
+            await gathered([side.create(copy.deepcopy(obj)) for side in (self.theirs, self.ours)])
+
+    async def patch(self, gvk: GroupVersionKind, key: Key, body: JsonObject) -> None:
+        """Merge a patch into an object."""
+        await self.both(lambda client: client.patch(gvk, key, body))
 
     async def delete(self, gvk: GroupVersionKind, key: Key) -> None:
         """Delete an object that has no finalizer."""
@@ -66,8 +71,13 @@ class Sides:
         edit: Callable[[JsonObject], None],
         *,
         subresource: str = "",
+        may_be_refused: bool = False,
     ) -> None:
-        """Edit the live object in both clusters, where resource managers may write it, too."""
+        """Edit the live object in both clusters, where resource managers may write it, too.
+
+        Args:
+            may_be_refused: whether it stays as it is if the API server calls the new one invalid.
+        """
 
         async def act(client: Client) -> None:
             while True:
@@ -77,6 +87,9 @@ class Sides:
                     await client.update(live, subresource=subresource)
                 except Conflict:
                     continue
+                except Invalid:
+                    if not may_be_refused:
+                        raise
                 return
 
         await self.both(act)
@@ -85,7 +98,7 @@ class Sides:
         self,
         left: Callable[[Client], Awaitable[Mapping[str, T]]],
         expected: Callable[[Client], Awaitable[Mapping[str, T]]],
-        context: Callable[[str], object],
+        context: Callable[[str], Awaitable[object]],
     ) -> None:
         """Wait until both processes are done, and what they left behind is equal.
 
@@ -97,7 +110,8 @@ class Sides:
         """
         await _until("Pergola follows its rules", lambda: left(self.ours), expected, self.ours)
         differing = await _differing(lambda: left(self.theirs), lambda: left(self.ours))
-        text = "".join(f"\n  {name}{each}\n    {context(name)}" for name, each in differing.items())
+        lines = [f"\n  {name}{it}\n    {await context(name)}" for name, it in differing.items()]
+        text = "".join(lines)
         assert not differing, f"the original differs from Pergola:{text}"
 
 

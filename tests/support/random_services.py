@@ -16,7 +16,6 @@ The objects avoid what the original does not do, or does by chance, and Pergola 
 
 import copy
 import random
-from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
@@ -119,9 +118,12 @@ class Services:
             if gvk == POD and key.namespace in HOMES and self._chance.random() < 0.7:
                 await self._delete((gvk, key))
 
-    def describe(self, policy: Mapping[str, Any] | None) -> object:
+    async def describe(self, policy: str) -> object:
         """Return the Service of a policy, and what changed last."""
-        owner = (policy or {}).get("labels", {})
+        namespace, _, name = policy.partition("/")
+        key = Key(namespace, name)
+        found = await self._sides.ours.find(NETWORK_POLICY, key)
+        owner = labels_of(found or await self._sides.theirs.get(NETWORK_POLICY, key))
         key = Key(owner.get(SERVICE_NAMESPACE, ""), owner.get(SERVICE_NAME, ""))
         return {"service": self.objects.get((SERVICE, key)), "history": self.history[-20:]}
 
@@ -195,7 +197,7 @@ class Services:
         if patch is None:
             await self._sides.delete(NETWORK_POLICY, key)
         else:
-            await self._sides.both(lambda client: client.patch(NETWORK_POLICY, key, patch))
+            await self._sides.patch(NETWORK_POLICY, key, patch)
 
     async def _leave_behind(self) -> None:
         """Create a policy that the Service in its labels does not need, if there is one."""

@@ -54,21 +54,15 @@ async def test_random_services_have_the_policies_that_the_original_writes(
     async with beside_original(_CONTROLLERS, install_istio_crds) as sides:
         services = Services(sides, chance)
 
-        async def compare() -> None:
-            theirs = await policies(sides.theirs)
-            await sides.until_equal(
-                policies, rules, lambda name: services.describe(theirs.get(name))
-            )
-
         await services.fill()
-        await compare()
+        await sides.until_equal(policies, rules, services.describe)
         assert await policies(sides.ours)
         for _ in range(_ROUNDS):
             for _ in range(chance.randrange(3, 15)):
                 await services.change()
-            await compare()
+            await sides.until_equal(policies, rules, services.describe)
         await services.end_callers()
-        await compare()
+        await sides.until_equal(policies, rules, services.describe)
 
 
 async def policies(client: Client) -> dict[str, JsonObject]:
