@@ -6,7 +6,7 @@ Both clusters get the same writes, so what the two processes leave behind can be
 import asyncio
 import copy
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ T = TypeVar("T")
 PATIENCE: Final = 90.0
 """Seconds after which a difference is one: the original repairs some things at its next sync."""
 _PAUSE: Final = 0.2
+_BEFORE_A_NUDGE: Final = 5.0
 
 
 class Difference(NamedTuple):
@@ -99,6 +100,7 @@ class Sides:
         left: Callable[[Client], Awaitable[Mapping[str, T]]],
         expected: Callable[[Client], Awaitable[Mapping[str, T]]],
         context: Callable[[str], Awaitable[object]],
+        nudge: Callable[[Collection[str]], Awaitable[None]] | None = None,
     ) -> None:
         """Wait until both processes are done, and what they left behind is equal.
 
@@ -107,9 +109,10 @@ class Sides:
             expected: what Pergola leaves behind when it is done, according to its rules. The two
                 processes may be equal before they noticed the last writes.
             context: what a failure tells about a name.
+            nudge: gives the original another event about what differs, in case it missed one.
         """
         await _until("Pergola follows its rules", lambda: left(self.ours), expected, self.ours)
-        differing = await _differing(lambda: left(self.theirs), lambda: left(self.ours))
+        differing = await _differing(lambda: left(self.theirs), lambda: left(self.ours), nudge)
         lines = [f"\n  {name}{it}\n    {await context(name)}" for name, it in differing.items()]
         text = "".join(lines)
         assert not differing, f"the original differs from Pergola:{text}"
@@ -155,10 +158,11 @@ async def _until(
 async def _differing(
     theirs: Callable[[], Awaitable[Mapping[str, Any]]],
     ours: Callable[[], Awaitable[Mapping[str, Any]]],
+    nudge: Callable[[Collection[str]], Awaitable[None]] | None = None,
 ) -> dict[str, Difference]:
     """Return what differs still after a while; nothing once both are equal."""
     clock = asyncio.get_running_loop()
-    end = clock.time() + PATIENCE
+    end, next_nudge = clock.time() + PATIENCE, clock.time() + _BEFORE_A_NUDGE
     while True:
         one, other = await theirs(), await ours()
         differing = {
@@ -168,4 +172,7 @@ async def _differing(
         }
         if not differing or clock.time() > end:
             return differing
+        if nudge is not None and clock.time() > next_nudge:
+            await nudge(differing.keys())
+            next_nudge = clock.time() + _BEFORE_A_NUDGE
         await asyncio.sleep(_PAUSE)

@@ -1,21 +1,21 @@
 """Random Services, and what their NetworkPolicies depend on, in two clusters at once.
 
-The objects avoid what the original does not do, or does by chance, and Pergola does on purpose:
+The objects leave out what Pergola does otherwise on purpose (decision 593):
 
-- **Malformed annotations**, ports without protocol and quoted numbers stop the original, and its
-  policies stay as they were; Pergola uses the valid parts (decision 554).
-- **Backends**: a number may be a port of two protocols (decision 554), and an unnamed port matches
-  any number of the original. Ports have names and different numbers.
-- **ExternalName** Services with a selector have policies in the original, though Kubernetes ignores
-  the selector (decision 554). They have none here.
-- **Events that the original misses**: a Gateway that changes, pods of a Gateway that start later, a
-  namespace that is being deleted, and a pod whose label is `allowed` after that of another was not.
-- **Policies of one name**: pods of two Gateways, or of a Gateway and another caller, in one
-  namespace (decision 563), and an alias with a port and a range that begins with it.
+- malformed annotations, ports without protocol and quoted numbers;
+- backends whose number is a port of two protocols (decision 554) or no port: ports have names and
+  different numbers;
+- ExternalName Services with a selector;
+- events that the original misses: a Gateway that changes, pods of a Gateway that start later, a
+  namespace that begins to terminate, and labels of callers with other values than `allowed`;
+- policies of one name: pods of two Gateways, or of a Gateway and another caller, in one namespace
+  (decision 563), and an alias with a port and a range that begins with it.
 """
 
 import copy
 import random
+from collections.abc import Collection
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -44,6 +44,7 @@ from pergola.controllers.network_policy.names import (
 from pergola.controllers.network_policy.peers import peers_of
 from pergola.controllers.network_policy.seen import keep_namespace
 from pergola.controllers.network_policy.service import read_service
+from pergola.kube.errors import NotFound
 from tests.support.beside_original import Sides
 
 HOMES: Final = tuple(f"n{number}" for number in range(6))
@@ -120,12 +121,27 @@ class Services:
 
     async def describe(self, policy: str) -> object:
         """Return the Service of a policy, and what changed last."""
+        owner = await self._owner(policy)
+        return {"service": self.objects.get((SERVICE, owner)), "history": self.history[-20:]}
+
+    async def nudge(self, policies: Collection[str]) -> None:
+        """Let the original look again at the Services of policies: leave something behind.
+
+        It reads policies and their metadata from different caches. If one is late, it keeps what
+        others edited, or believes that a policy exists which was deleted.
+        """
+        for owner in sorted({await self._owner(policy) for policy in policies} - {Key("", "")}):
+            self.history.append(f"nudge {owner}")
+            await self._sides.theirs.create(self._left_behind(HOMES[0], owner))
+
+    async def _owner(self, policy: str) -> Key:
+        """Return the Service of a policy that one side has; an empty key if it is gone."""
         namespace, _, name = policy.partition("/")
-        key = Key(namespace, name)
-        found = await self._sides.ours.find(NETWORK_POLICY, key)
-        owner = labels_of(found or await self._sides.theirs.get(NETWORK_POLICY, key))
-        key = Key(owner.get(SERVICE_NAMESPACE, ""), owner.get(SERVICE_NAME, ""))
-        return {"service": self.objects.get((SERVICE, key)), "history": self.history[-20:]}
+        for client in (self._sides.ours, self._sides.theirs):
+            if found := await client.find(NETWORK_POLICY, Key(namespace, name)):
+                labels = labels_of(found)
+                return Key(labels.get(SERVICE_NAMESPACE, ""), labels.get(SERVICE_NAME, ""))
+        return Key("", "")
 
     # Changes
 
@@ -176,15 +192,11 @@ class Services:
         await self._edit((gvk, key), lambda o: o.update(spec=copy.deepcopy(spec)))
 
     async def _drift(self) -> None:
-        """Edit or delete a policy that both sides have."""
-        found = [
-            {Key.of(policy) for policy in await client.list(NETWORK_POLICY)}
-            for client in (self._sides.theirs, self._sides.ours)
-        ]
-        common = sorted(found[0] & found[1])
-        if not common:
+        """Edit or delete a policy of Pergola; the original does not always repair that."""
+        found = sorted(Key.of(policy) for policy in await self._sides.ours.list(NETWORK_POLICY))
+        if not found:
             return
-        key = self._chance.choice(common)
+        key = self._chance.choice(found)
         patch = self._chance.choice(
             [
                 {"spec": {"podSelector": {"matchLabels": {"foreign": "label"}}}},
@@ -194,21 +206,24 @@ class Services:
             ]
         )
         self.history.append(f"drift {key} {patch}")
-        if patch is None:
-            await self._sides.delete(NETWORK_POLICY, key)
-        else:
-            await self._sides.patch(NETWORK_POLICY, key, patch)
+        with suppress(NotFound):  # Pergola may be about to delete it
+            if patch is None:
+                await self._sides.ours.delete(NETWORK_POLICY, key)
+            else:
+                await self._sides.ours.patch(NETWORK_POLICY, key, patch)
 
     async def _leave_behind(self) -> None:
         """Create a policy that the Service in its labels does not need, if there is one."""
-        owner = {
-            SERVICE_NAME: self._chance.choice([*_NAMES, "none"]),
-            SERVICE_NAMESPACE: self._chance.choice([*HOMES, "nowhere"]),
-        }
+        namespace = self._chance.choice([*HOMES, "nowhere"])
+        owner = Key(namespace, self._chance.choice([*_NAMES, "none"]))
+        self.history.append(f"leave behind for {owner}")
+        await self._sides.create(self._left_behind(self._home(), owner))
+
+    def _left_behind(self, namespace: str, owner: Key) -> JsonObject:
+        labels = {SERVICE_NAME: owner.name, SERVICE_NAMESPACE: owner.namespace}
         name = f"left-{len(self.history)}"
-        metadata = {"name": name, "namespace": self._home(), "labels": owner}
-        self.history.append(f"leave behind {metadata}")
-        await self._sides.create(_object(NETWORK_POLICY, metadata, spec={"podSelector": {}}))
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
+        return _object(NETWORK_POLICY, metadata, spec={"podSelector": {}})
 
     # Objects
 

@@ -1,16 +1,12 @@
 """Random objects of ManagedResources, and random statuses of them, in two clusters at once.
 
-The objects avoid what Pergola does otherwise on purpose:
+The objects leave out what Pergola does otherwise on purpose (decision 593):
 
-- **Pods of another controller** that a Deployment selects count in the original (decision 554).
-- **Objects that others delete or edit** are repaired at once (decision 3); the original repairs an
-  object only when it becomes unhealthy, and at the next sync.
-- **Manifests of bare Pods** stay as they are, and contain what admission adds: the original fails
-  to update one otherwise.
-- **Replicas that a manifest omits** are those of an autoscaler. The original sets them to 1 in
-  ReplicaSets and ReplicationControllers, so manifests of these name them.
-- **Fields that the original's types lack** are invisible to it: it does not notice that a manifest
-  has them no more.
+- pods of another controller that a Deployment selects (decision 554);
+- objects that others delete or edit;
+- changed manifests of bare Pods, and Pods without what admission adds;
+- replicas that the manifest of a ReplicaSet or ReplicationController omits;
+- fields that the original's Go types of custom resources do not have.
 """
 
 import copy

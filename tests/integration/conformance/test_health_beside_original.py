@@ -2,8 +2,7 @@
 
 `conformance/subjects/health.py` compares the verdicts about single objects. Here, both follow
 statuses, manifests and pods, and write conditions: their status and reason are equal, and their
-messages are each side's own (decision 1). `tests/support/random_statuses.py` lists what Pergola
-does otherwise.
+messages are each side's own (decision 1). Decision 593 lists what Pergola does otherwise.
 """
 
 import random
@@ -36,6 +35,7 @@ Conditions = dict[str, tuple[str, str]]
 
 
 async def test_random_objects_are_judged_as_by_the_original(chance: random.Random) -> None:
+    """Takes about a minute: the original checks some objects only at its sync, after 15 seconds."""
     async with beside_original(_CONTROLLERS, prepare) as sides:
         statuses = Statuses(sides, chance)
         await statuses.fill()

@@ -2,7 +2,7 @@
 
 `conformance/subjects/network_policies.py` compares what both decide about a cluster at rest. Here,
 both follow changes: labels of Namespaces, annotations, ports, pods, Ingresses, VirtualServices, and
-policies that others edit. `tests/support/random_services.py` lists what Pergola does otherwise.
+policies that others edit. Decision 593 lists what Pergola does otherwise.
 """
 
 import random
@@ -55,14 +55,14 @@ async def test_random_services_have_the_policies_that_the_original_writes(
         services = Services(sides, chance)
 
         await services.fill()
-        await sides.until_equal(policies, rules, services.describe)
+        await sides.until_equal(policies, rules, services.describe, services.nudge)
         assert await policies(sides.ours)
         for _ in range(_ROUNDS):
             for _ in range(chance.randrange(3, 15)):
                 await services.change()
-            await sides.until_equal(policies, rules, services.describe)
+            await sides.until_equal(policies, rules, services.describe, services.nudge)
         await services.end_callers()
-        await sides.until_equal(policies, rules, services.describe)
+        await sides.until_equal(policies, rules, services.describe, services.nudge)
 
 
 async def policies(client: Client) -> dict[str, JsonObject]:
