@@ -31,7 +31,7 @@ async def test_processes_that_are_killed_in_every_phase_lose_nothing(
 ) -> None:
     async with killed_at_random(landscape, (seed,), chance) as kills:
         key = await landscape.shoot("killed", seed)
-        before = await uids(seed.site.client)
+        before = await landscape.lasting(seed)
         await landscape.perform(SHOOT, key, "rotate-credentials-start")
         await landscape.perform(SEED, Key("", seed.name), "reconcile")
         await landscape.perform(SHOOT, key, "rotate-credentials-complete")
@@ -53,7 +53,7 @@ async def test_extensions_that_are_killed_keep_the_machines_and_leave_nothing_in
         )
         await shoot.until_nodes_run(3)
         machines, instances = await shoot.machines(), await shoot.instances()
-        lasting = await uids(seed.site.client)
+        lasting = await landscape.lasting(seed)
         while kills.count("extension") < _KILLS // 2:
             await landscape.perform(SHOOT, shoot.key, "reconcile")
         assert await shoot.instances() == instances
@@ -68,7 +68,7 @@ async def test_extensions_that_are_killed_keep_the_machines_and_leave_nothing_in
 async def test_nothing_is_deleted_while_the_api_server_of_the_garden_is_away(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
-    before = await uids(seed.site.client)
+    before = await landscape.lasting(seed)
     [server] = processes("kube-apiserver", landscape.clusters.garden.directory / "garden")
     os.kill(server, signal.SIGSTOP)
     try:

@@ -14,7 +14,15 @@ from typing import Final
 from conformance.places.audit import AuditLog, refused
 from pergola.api.kinds import SEED, SHOOT
 from pergola.api.marks import OPERATION
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at, uid_of
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    map_at,
+    name_of,
+    uid_of,
+)
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.cli.up.garden_places import place_of
@@ -23,6 +31,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.yaml import dump
 from pergola.operator.conditions import is_true
+from pergola.operator.extension.installations import INSTALLATION, REGISTRATION
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.child import Child
 from pergola.sandbox.directory import write
@@ -246,6 +255,20 @@ class World:
         await self.garden.delete(kind, key)
         await until_gone(self.garden, kind, key, patience=PATIENCE)
 
+    async def lasting(self, seed: SeedCluster) -> dict[Key, str]:
+        """Return the identities of the ManagedResources of a Seed, once none is being removed.
+
+        Gardener removes extensions some time after the last Shoot that needed them.
+        """
+        registrations = await self.garden.list(REGISTRATION)
+        permanent = {name_of(each) for each in registrations if not _is_on_demand(each)}
+        for installation in await self.garden.list(INSTALLATION):
+            registration = map_at(installation, "spec", "registrationRef")["name"]
+            if registration not in permanent and not is_true(installation, "Required"):
+                key = Key.of(installation)
+                await until_gone(self.garden, INSTALLATION, key, patience=PATIENCE)
+        return await uids(seed.site.client)
+
     @asynccontextmanager
     async def client_of(self, key: Key, seed: SeedCluster) -> AsyncGenerator[Client]:
         """Connect to a Shoot with the kubeconfig that Gardener issues to its administrator."""
@@ -296,6 +319,11 @@ def _is_lease_of_removed(event: JsonObject) -> bool:
 def _is_event_in_ending_namespace(event: JsonObject) -> bool:
     is_event = map_at(event, "objectRef").get("resource") == "events"
     return is_event and _TERMINATED in str(map_at(event, "responseStatus").get("message"))
+
+
+def _is_on_demand(registration: JsonObject) -> bool:
+    policy = map_at(registration, "spec", "deployment").get("policy")
+    return policy in (None, "OnDemand")
 
 
 async def uids(client: Client) -> dict[Key, str]:
