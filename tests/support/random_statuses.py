@@ -328,7 +328,7 @@ class Statuses:
         }
 
     def _daemon_set(self, _: int) -> JsonObject:
-        desired = self._chance.choice([0, 1, 3, 3, 10])
+        desired = self._chance.choice([0, 1, 3, 3, 10, 10])
         status = {"observedGeneration": 0, "desiredNumberScheduled": desired}
         counts = ("currentNumberScheduled", "updatedNumberScheduled", "numberReady")
         status |= dict.fromkeys((*counts, "numberAvailable"), desired)
@@ -336,12 +336,12 @@ class Statuses:
         if self._is_good():
             return status
         for count in counts:
-            status[count] = self._chance.choice([desired, desired, max(0, desired - 1)])
+            status[count] = self._chance.choice([*[desired] * 4, max(0, desired - 1)])
         return {
             **status,
             "observedGeneration": self._generation(),
-            "numberMisscheduled": self._chance.choice([0, 0, 0, 1]),
-            "numberUnavailable": self._chance.choice([0, 0, 1, 1, 2, 3]),
+            "numberMisscheduled": self._chance.choice([*[0] * 6, 1]),
+            "numberUnavailable": self._chance.choice([0, 1, 1, 2, 3]),
         }
 
     def _replica_set(self, desired: int) -> JsonObject:
@@ -405,7 +405,7 @@ class Statuses:
         ]
 
     def _generation(self) -> int:
-        return self._chance.choice([0, 0, 0, 0, -1, 1])
+        return self._chance.choice([*[0] * 8, -1, 1])
 
     def _number(self, desired: int, most: int) -> int:
         wanted = self._chance.choice([desired, desired, desired - 1, desired + 1, 0])
