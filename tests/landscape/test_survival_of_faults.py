@@ -31,11 +31,11 @@ async def test_processes_that_are_killed_in_every_phase_lose_nothing(
 ) -> None:
     async with killed_at_random(landscape, (seed,), chance) as kills:
         key = await landscape.shoot("killed", seed)
-        before = await landscape.lasting(seed)
+        before = await uids(seed.site.client)
         await landscape.perform(SHOOT, key, "rotate-credentials-start")
         await landscape.perform(SEED, Key("", seed.name), "reconcile")
         await landscape.perform(SHOOT, key, "rotate-credentials-complete")
-        assert before.items() <= (await uids(seed.site.client)).items()
+        assert await landscape.lost(seed, before) == set()
         while len(kills) < _KILLS:
             await landscape.perform(SHOOT, key, "reconcile")
         await landscape.delete(SHOOT, key)
@@ -53,13 +53,13 @@ async def test_extensions_that_are_killed_keep_the_machines_and_leave_nothing_in
         )
         await shoot.until_nodes_run(3)
         machines, instances = await shoot.machines(), await shoot.instances()
-        lasting = await landscape.lasting(seed)
+        lasting = await uids(seed.site.client)
         while kills.count("extension") < _KILLS // 2:
             await landscape.perform(SHOOT, shoot.key, "reconcile")
         assert await shoot.instances() == instances
         kept = {name: uid_of(each) for name, each in (await shoot.machines()).items()}
         assert kept == {name: uid_of(each) for name, each in machines.items()}
-        assert lasting.items() <= (await uids(seed.site.client)).items()
+        assert await landscape.lost(seed, lasting) == set()
         await landscape.delete(SHOOT, shoot.key)
     assert await everything(account) == before
     assert seed.refused() == []
@@ -68,7 +68,7 @@ async def test_extensions_that_are_killed_keep_the_machines_and_leave_nothing_in
 async def test_nothing_is_deleted_while_the_api_server_of_the_garden_is_away(
     landscape: World, seed: SeedCluster, shoot: Key
 ) -> None:
-    before = await landscape.lasting(seed)
+    before = await uids(seed.site.client)
     [server] = processes("kube-apiserver", landscape.clusters.garden.directory / "garden")
     os.kill(server, signal.SIGSTOP)
     try:
@@ -77,4 +77,4 @@ async def test_nothing_is_deleted_while_the_api_server_of_the_garden_is_away(
         os.kill(server, signal.SIGCONT)
     await landscape.healthy(SEED, Key("", seed.name))
     await landscape.healthy(SHOOT, shoot)
-    assert await uids(seed.site.client) == before
+    assert await landscape.lost(seed, before) == set()

@@ -255,19 +255,21 @@ class World:
         await self.garden.delete(kind, key)
         await until_gone(self.garden, kind, key, patience=PATIENCE)
 
-    async def lasting(self, seed: SeedCluster) -> dict[Key, str]:
-        """Return the identities of the ManagedResources of a Seed, once none is being removed.
+    async def lost(self, seed: SeedCluster, before: Mapping[Key, str]) -> set[Key]:
+        """Return the ManagedResources of a Seed that are gone, or not the same as before.
 
-        Gardener removes extensions some time after the last Shoot that needed them.
+        Those of extensions do not count if Gardener removed the extension: it does so some time
+        after the last Shoot that needed it.
         """
-        registrations = await self.garden.list(REGISTRATION)
-        permanent = {name_of(each) for each in registrations if not _is_on_demand(each)}
-        for installation in await self.garden.list(INSTALLATION):
-            registration = map_at(installation, "spec", "registrationRef")["name"]
-            if registration not in permanent and not is_true(installation, "Required"):
-                key = Key.of(installation)
-                await until_gone(self.garden, INSTALLATION, key, patience=PATIENCE)
-        return await uids(seed.site.client)
+        after = await uids(seed.site.client)
+        registrations = [f"{name_of(each)}-" for each in await self.garden.list(REGISTRATION)]
+        installed = {name_of(each) for each in await self.garden.list(INSTALLATION)}
+        return {
+            key
+            for key, uid in before.items()
+            if after.get(key) != uid
+            and (key.name in installed or not key.name.startswith(tuple(registrations)))
+        }
 
     @asynccontextmanager
     async def client_of(self, key: Key, seed: SeedCluster) -> AsyncGenerator[Client]:
@@ -319,11 +321,6 @@ def _is_lease_of_removed(event: JsonObject) -> bool:
 def _is_event_in_ending_namespace(event: JsonObject) -> bool:
     is_event = map_at(event, "objectRef").get("resource") == "events"
     return is_event and _TERMINATED in str(map_at(event, "responseStatus").get("message"))
-
-
-def _is_on_demand(registration: JsonObject) -> bool:
-    policy = map_at(registration, "spec", "deployment").get("policy")
-    return policy in (None, "OnDemand")
 
 
 async def uids(client: Client) -> dict[Key, str]:
