@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import random
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -237,6 +238,17 @@ async def test_the_last_write_does_not_wait_for_the_backoff() -> None:
         await asyncio.sleep(2)
     assert store.attempts == [0, 2]
     assert len(store.writes) == 1
+
+
+async def test_a_timer_that_ends_before_its_time_is_not_set_again_and_again() -> None:
+    """Rounding decides whether a timer ends a little early, so many delays are tried."""
+    for seed in range(1000):
+        store, state = Store(failures=1), State()
+        source = random.Random(seed)  # noqa: S311 - spreads retries
+        async with Saver(state, store.write, source=source).running():
+            state.created("VPC", "vpc-1")
+            await asyncio.sleep(2)
+            assert len(store.writes) == 1
 
 
 @pytest.mark.parametrize("hang", [asyncio.Event().wait, asyncio.Future])
